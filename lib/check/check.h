@@ -1,0 +1,56 @@
+/* check/check.h - check(case): what a job needs against what a node has. Pure: no I/O, no clock, no GPU.
+ *
+ * A rule is one file rule_*.c with one `const struct rule rule_NAME`; the registry is generated from the source list.
+ * An input that is NULL, or a fact that is absent, gives "not-checked", never a guess.
+ */
+#ifndef RECON_CHECK_H
+#define RECON_CHECK_H
+
+#include "base/base.h"
+#include "node/node.h"
+#include "pin/pin.h"
+#include "record/record.h"
+
+struct spec;    /* job/job.h */
+struct cluster; /* node/cluster.h, later */
+
+struct check_case {
+    const struct spec *spec;
+    const struct pin *pin;
+    const struct facts *facts;
+    const struct resolution *resolution;
+    const struct cluster *cluster;
+    char *const *received; /* the environment as the job received it, before the pin was replayed; may be NULL */
+    bool restored;         /* the launcher restores the environment: env-not-exported is then a warning */
+};
+
+/* Which inputs a rule needs. */
+enum check_input { CHECK_SPEC = 1, CHECK_PIN = 2, CHECK_FACTS = 4, CHECK_RESOLUTION = 8, CHECK_CLUSTER = 16,
+                   CHECK_ENV = 32 };
+
+struct rule {
+    const char *name, *doc;
+    enum level level;      /* default level of its findings */
+    enum scope scope;
+    unsigned inputs;       /* enum check_input, all needed */
+    /* Adds findings. -1: it could not judge (recon's own fault or a fact absent): err says why; becomes not-checked. */
+    int (*eval)(const struct check_case *c, struct findings *out, struct err *err);
+};
+extern const struct rule *const check_rules[]; /* ends with NULL */
+
+/* Runs every rule but those in skip (may be NULL). Findings come ordered by what to fix first: errors before warnings
+ * before notes; within a level by root cause; one root cause once. Never fails. */
+void check(const struct check_case *c, const struct strv *skip, struct findings *ret);
+
+/* ---- compatibility tables (data with sources, compat.c) ---- */
+
+/* Minimum driver of a CUDA runtime by the minor-version rule: "12.4" -> "525.60.13"; NULL unknown. */
+const char *compat_driver_minimum(const char *cuda);
+/* CUDA version that a driver release implements: "570.211.01" -> "12.8"; NULL unknown. */
+const char *compat_cuda_of_driver(const char *driver);
+const char *compat_ptx_isa_of_cuda(const char *cuda); /* "12.8" -> "8.7" */
+/* Does an image run on this compute capability ("9.0")? 1 as SASS, 2 as PTX by compiling, 0 no. driver_isa: the PTX
+ * ISA the driver takes, NULL unknown (then any). */
+int compat_image_runs(const struct gpu_image *image, const char *capability, const char *driver_isa);
+
+#endif

@@ -1,0 +1,105 @@
+/* elf/elf.h - one ELF object; the loader's search; the closure; versions; GPU images. Reads files, runs nothing.
+ *
+ * Sources: System V gABI, glibc 2.36 elf/dl-load.c as described in ld.so(8), the fat binary layout of doc/elf.md.
+ * Any bytes as input end in a result or an error within bounded time and memory: sizes are held against the file's.
+ */
+#ifndef RECON_ELF_H
+#define RECON_ELF_H
+
+#include "base/base.h"
+
+/* ---- GPU images ------------------------------------------------------------------------------------ */
+
+enum image_kind { IMAGE_PTX = 1, IMAGE_SASS = 2, IMAGE_LTO = 8 };
+struct gpu_image {
+    enum image_kind kind;
+    uint32_t container;       /* which fat binary container (translation unit) of the file, from 0 */
+    uint16_t arch;            /* 90 for sm_90 */
+    char suffix;              /* 0, 'a' or 'f' */
+    uint16_t major, minor;    /* PTX ISA; SASS: format version */
+    bool relocatable;         /* in __nv_relfatbin */
+    bool link_stub;           /* nvcc's device-link container: never judge by it */
+};
+struct gpu_images {
+    struct gpu_image *v;
+    size_t n, cap;
+    uint32_t containers;
+    char *toolkit;            /* highest toolkit that built an image, "13.0"; NULL unknown */
+};
+
+/* ---- one object ------------------------------------------------------------------------------------ */
+
+struct version_need {         /* one DT_VERNEED auxiliary */
+    char *file, *version;     /* "libc.so.6", "GLIBC_2.34" */
+    bool weak;
+};
+struct object {
+    char *path;               /* as opened */
+    int elfclass, machine, type;   /* EI_CLASS, e_machine, e_type */
+    char *soname, *interp, *rpath, *runpath, *build_id; /* NULL if absent */
+    struct strv needed;
+    struct { struct version_need *v; size_t n, cap; } needs;
+    struct strv versions;     /* DT_VERDEF names */
+    bool has_versym, bind_now, nodeflib, is_pie;
+    struct gpu_images images;
+    int64_t size, mtime_ns;
+};
+/* CODE_NOTFOUND, CODE_PERM, CODE_IO; CODE_DATA: not an ELF object, text says what it is instead. */
+int object_read(const char *path, bool images, struct object *ret, struct err *err);
+void object_release(struct object *o);
+
+/* ---- the loader's search --------------------------------------------------------------------------- */
+
+/* Where the loader of some node looks. All texts owned. */
+struct loader {
+    char *root;               /* "" or the folder that is "/" for the judged tree */
+    struct strv dirs;         /* default directories */
+    struct strv hwcaps;       /* glibc-hwcaps subdirectories, best first */
+    char *lib, *platform;     /* $LIB, $PLATFORM */
+    char *cache_path;         /* NULL: no cache */
+    bool secure;              /* AT_SECURE */
+};
+/* What this host's own loader says (ld.so --list-diagnostics), without running the judged program. */
+int loader_probe(struct loader *ret, struct err *err);
+void loader_release(struct loader *l);
+
+enum why { WHY_PATH, WHY_PRELOAD, WHY_LOADED, WHY_RPATH, WHY_LD_LIBRARY_PATH, WHY_RUNPATH, WHY_CACHE, WHY_DEFAULT,
+           WHY_NOT_FOUND };
+extern const struct name why_names[]; /* "path", "preload", ..., "not-found" */
+
+struct tried { /* one directory or file looked at before the hit */
+    char *path;
+    char *why_not; /* "no such file", "wrong class", "text" ... */
+};
+struct library { /* one object of the closure, in load order; [0] is the program */
+    char *soname;             /* name it was asked by */
+    char *path;               /* NULL when not found */
+    enum why why;
+    size_t needed_by;         /* index of the object that asked first; itself for [0] */
+    size_t found_in;          /* index into closure.dirs, SIZE_MAX: none */
+    struct { size_t *v; size_t n, cap; } missed; /* directories searched before in vain, by index */
+    struct { struct tried *v; size_t n, cap; } tried;
+    struct object object;     /* empty when not found or corrupt */
+    char *corrupt;            /* why the file that the loader takes is no library: the loader would die here; or NULL */
+};
+struct searched_dir { char *path; int64_t mtime_ns; }; /* mtime 0: does not exist */
+struct closure {
+    struct { struct library *v; size_t n, cap; } libs;
+    struct { struct searched_dir *v; size_t n, cap; } dirs;
+};
+/* Breadth-first, as ld.so loads: preloads, then DT_NEEDED. env: the environment the program would get. */
+int closure_resolve(const char *program, char *const *env, const char *cwd, const struct loader *l, bool images,
+                    struct closure *ret, struct err *err);
+void closure_release(struct closure *c);
+
+/* Version needs that nothing in the closure offers. */
+struct version_miss {
+    size_t object;            /* who needs it */
+    size_t provider;          /* index of the library that should offer it, SIZE_MAX: not in the closure */
+    const char *version;      /* points into the closure */
+    bool weak;
+};
+struct version_misses { struct version_miss *v; size_t n, cap; };
+void closure_versions(const struct closure *c, struct version_misses *ret);
+
+#endif

@@ -1,0 +1,79 @@
+/* node/node.h - facts: what a node is, whoever runs on it. Never mentions a pin.
+ *
+ * Facts come from recon-probe (exec'd; it alone knows hwloc, NVML and /proc), from a saved file, or from a file with
+ * parts assumed. Format: doc/format-facts.md, libconfig by the rows below. What is absent stays CONF_UNSET, NaN, NULL or
+ * an empty list, and a rule that wants it says not-checked.
+ */
+#ifndef RECON_NODE_H
+#define RECON_NODE_H
+
+#include "base/base.h"
+#include "conf/conf.h"
+
+/* The version nodes that a system library of this node offers: "GLIBC_2.36", "GLIBCXX_3.4.30". */
+struct facts_library {
+    char *soname, *path;
+    struct strv versions;
+};
+
+struct facts_gpu {
+    char *vendor;             /* "nvidia", "amd", or a profile's name */
+    char *name, *uuid, *pci;  /* pci: "0000:1b:00.0" */
+    char *compute_capability; /* "9.0"; NULL unknown; AMD: "gfx90a" */
+    int64_t memory_mib;
+    char *mig;                /* MIG UUID when this is an instance */
+    struct conf_ints cpus;    /* CPUs near it (hwloc) */
+};
+
+struct facts {
+    int64_t version; /* 1 */
+    char *node, *boot_id, *taken; /* host name, kernel's boot id, time in ISO 8601 UTC */
+    struct {
+        char *id, *version;   /* "debian", "12" */
+        char *kernel, *glibc; /* "6.1.0", "2.36" */
+        char *machine;        /* "x86_64" */
+    } os;
+    struct { /* the node's own loader and what it reads */
+        char *path;             /* "/lib64/ld-linux-x86-64.so.2" */
+        char *build_id;
+        struct strv dirs;       /* default directories, in order */
+        struct strv hwcaps;     /* glibc-hwcaps subdirectories that this CPU takes, best first: "x86-64-v3" ... */
+        char *platform;         /* $PLATFORM */
+        char *lib;              /* $LIB */
+        char *cache;            /* path of ld.so.cache */
+        int64_t cache_size, cache_mtime_ns;
+        char *preload;          /* content of /etc/ld.so.preload, NULL if there is none */
+        struct strv cache_entries; /* "SONAME => PATH (flags,hwcap)": only in saved facts that carry the cache */
+    } loader;
+    struct {
+        char *isa;        /* "x86-64-v4" */
+        char *model;
+        int64_t cores, numa_nodes;
+    } cpu;
+    struct {
+        char *kernel_module; /* "570.211.01": the NVIDIA kernel module's release */
+        char *library;       /* libcuda / NVML release seen by the probe */
+        char *cuda;          /* CUDA version that the driver implements: "12.8" */
+        char *source;        /* "nvml", "proc", "assumed" */
+    } driver;
+    struct { struct facts_gpu *v; size_t n, cap; } gpus;
+    bool gpus_known; /* the probe could look: an empty list then means "no GPU" */
+    struct { struct facts_library *v; size_t n, cap; } libraries; /* libc.so.6, libstdc++.so.6, libgcc_s.so.1, ... */
+    struct { int64_t memlock, open_files, shm_mib, tmp_mib, stack; } limits; /* memlock in bytes, -1 unlimited */
+    struct strv toolkits;  /* CUDA toolkits found: "/usr/local/cuda-12.1" */
+    struct strv unknown;   /* probes that failed: "nvml: gave no answer within 2000 ms" */
+};
+extern const struct conf_row facts_rows[];
+
+void facts_release(struct facts *f);
+int facts_read(const char *path, struct facts *ret, struct err *err);  /* CODE_DATA, with file and line */
+int facts_write(const char *path, const struct facts *f, struct err *err);
+/* "gpu=9.0", "driver.kernel_module=570.211.01", or the path of a fragment: lays it upon f. "gpu=9.0,8.0": two GPUs. */
+int facts_assume(struct facts *f, const char *what, struct err *err);
+/* Runs recon-probe (path_part "libexec/recon/recon-probe") with a scrubbed environment under a deadline. A probe that
+ * fails leaves minimal facts with the reason in `unknown` and is 0: recon fails open. */
+int facts_probe(struct facts *ret, double deadline_ms, struct err *err);
+/* Old (a day) or of another boot of this very node: one line why, else NULL; owned. */
+char *facts_stale(const struct facts *f);
+
+#endif

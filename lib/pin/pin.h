@@ -1,0 +1,87 @@
+/* pin/pin.h - what was promised on the login node, and how it resolves on this one.
+ *
+ * Format: doc/format-pin.md, libconfig by pin_rows. Written whole or not at all.
+ */
+#ifndef RECON_PIN_H
+#define RECON_PIN_H
+
+#include "base/base.h"
+#include "conf/conf.h"
+#include "elf/elf.h"
+#include "node/node.h"
+
+enum pin_how { PIN_SET, PIN_PREPEND, PIN_APPEND, PIN_UNSET };
+extern const struct name pin_how_names[];
+struct pin_variable { char *name; int how; char *value; };
+
+struct pin_gpu { /* the images of one object, as its containers have them: one entry a distinct set */
+    int64_t containers;          /* how many containers have this set */
+    struct strv sass, ptx;       /* "sm_90", "sm_90a"; "compute_121" */
+    char *ptx_isa, *toolkit;     /* highest */
+};
+enum pin_role { PIN_PROGRAM, PIN_MODULE, PIN_LIBRARY };
+extern const struct name pin_role_names[];
+struct pin_need { char *file, *version; bool weak; };
+struct pin_object {
+    int role;
+    char *soname, *path;
+    int why;                     /* enum why */
+    struct conf_ints needed_by;  /* indices of objects */
+    int64_t found_in;            /* index of dirs, CONF_UNSET */
+    struct conf_ints missed;     /* directories searched before in vain */
+    char *build_id;
+    int64_t size, mtime_ns;
+    char *digest;
+    struct { struct pin_gpu *v; size_t n, cap; } gpu;
+};
+struct pin_dir { char *path; int64_t mtime_ns; };
+
+struct pin {
+    int64_t version; /* 1 */
+    struct { char *node, *time, *recon, *umask; } captured;
+    struct { struct pin_variable *v; size_t n, cap; } variables;
+    struct strv modules;   /* Lmod modules loaded at capture */
+    char *prefix;          /* conda or venv prefix, "" if none */
+    struct { int64_t memlock, open_files; } limits;
+    struct { char *glibc, *glibcxx, *cuda_runtime, *driver, *cpu_isa; } requires;
+    struct { char *path, *build_id; int64_t cache_size, cache_mtime_ns; } loader;
+    struct { struct pin_dir *v; size_t n, cap; } dirs;
+    struct { struct pin_object *v; size_t n, cap; } objects;
+    char *digest;          /* of the file's bytes; set by pin_read and pin_write, not in the file */
+};
+extern const struct conf_row pin_rows[];
+
+struct pin_request {
+    struct strv programs;   /* first is the program, the rest modules (kernel modules, plugins) */
+    struct strv variables;  /* names to capture besides the default set */
+    char *const *env;       /* the environment to capture from */
+    const char *cwd;
+};
+/* The default set of variables: CUDA_HOME, LD_LIBRARY_PATH, LD_PRELOAD, PATH, ... with a sentence why each. */
+extern const struct name pin_default_variables[];
+
+/* CODE_NOTFOUND program missing, CODE_DATA not a program; libraries that do not resolve are an error here:
+ * CODE_JOB and the text names the first of them and where it was looked for. */
+int pin_capture(const struct pin_request *r, struct pin *ret, struct err *err);
+int pin_read(const char *path, struct pin *ret, struct err *err);
+int pin_write(const char *path, struct pin *p, struct err *err);
+void pin_release(struct pin *p);
+/* The environment that the job gets: env with the pin's variables replayed. */
+void pin_environment(const struct pin *p, char *const *env, struct strv *ret);
+
+/* resolve(pin, facts, root): reads files. One closure for the program and one for each module in the program's scope. */
+struct resolution {
+    struct { struct closure *v; size_t n, cap; } closures; /* [0] the program */
+    struct strv env;       /* the environment used */
+    bool reused;           /* unchanged since the pin: stamps matched, nothing was searched again */
+    struct strv failed;    /* what could not be resolved for a reason of recon's own: rules say not-checked */
+};
+/* facts may be NULL: this host's loader is asked. root "" is this host. */
+int resolve(const struct pin *p, const struct facts *f, const char *root, char *const *env, struct resolution *ret,
+            struct err *err);
+/* The same for a program without a pin (recon-check PROGRAM). */
+int resolve_program(const char *program, const struct facts *f, const char *root, char *const *env,
+                    struct resolution *ret, struct err *err);
+void resolution_release(struct resolution *r);
+
+#endif

@@ -1,0 +1,44 @@
+/* sched/sched.h - backends: where tasks run. A backend is a module lib/recon/sched/NAME.so that exports recon_backend. */
+#ifndef RECON_SCHED_H
+#define RECON_SCHED_H
+
+#include "base/base.h"
+#include "record/record.h"
+
+#define RECON_BACKEND_ABI 1u
+
+struct sched_request {
+    const char *run;           /* run directory */
+    uint32_t sub;
+    const char *name;          /* unique job name: NAME-<8 hex>.<sub> */
+    const char *script;        /* the text of sub/<n>.sbatch, the only statement of the request */
+    const char *script_path;
+    const char *cwd;
+    char *const *env;          /* the submitting environment */
+    uint32_t tasks, at_a_time; /* array slots; how many run at once (0: the backend's default) */
+    const char *exclude;       /* node list or NULL */
+};
+struct sched_task { /* what a backend knows of one slot */
+    uint32_t slot;
+    enum { TASK_UNKNOWN, TASK_WAITING, TASK_RUNNING, TASK_ENDED } state;
+    int exit, signal;
+    char *reason, *node;
+};
+struct sched_tasks { struct sched_task *v; size_t n, cap; };
+
+struct sched_backend {
+    uint32_t abi;
+    const char *name, *doc;
+    /* 0 and the job id (owned), or -1: CODE_UNAVAILABLE not reachable, CODE_USAGE refused (the reason in err). */
+    int (*submit)(const struct sched_request *r, char **ret_job_id, struct err *err);
+    /* Blocks until every task ended, calling progress now and then; 0. NULL: not a backend that waits. */
+    int (*wait)(const char *job_id, void (*progress)(void *arg, const struct sched_tasks *t), void *arg, struct err *err);
+    int (*tasks)(const char *job_id, struct sched_tasks *ret, struct err *err);
+    int (*cancel)(const char *job_id, struct err *err);
+};
+
+/* Loads lib/recon/sched/NAME.so; CODE_UNAVAILABLE with the loader's reason. */
+const struct sched_backend *sched_load(const char *name, struct err *err);
+void sched_tasks_release(struct sched_tasks *t);
+
+#endif
