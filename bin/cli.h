@@ -1,0 +1,23 @@
+/* bin/cli.h - what all programs share: options from a table of rows (argp), --version, and the one place that prints
+ * errors. Words go to stderr, data to stdout. */
+#ifndef RECON_CLI_H
+#define RECON_CLI_H
+
+#include <argp.h>
+#include "base/base.h"
+
+/* One line on stderr, "PROGRAM: text", escaped for the terminal; gives the exit status: err->code, or 70 if unset. */
+int cli_fail(const struct err *err);
+/* The same without an err; gives code. */
+int cli_error(int code, const char *fmt, ...) PRINTF(2, 3);
+void cli_warn(const char *fmt, ...) PRINTF(1, 2);
+
+/* argp_parse with recon's conventions: --version from configure, exit status 64 on a bad command line, an unknown long
+ * option is answered with the nearest one, parsing stops at "--". Gives 0 or 64; *ret_rest is the index of the first
+ * argument that is no option. */
+int cli_parse(const struct argp *argp, int argc, char **argv, int *ret_rest, void *input);
+
+/* Locale, umask-safe stdout: flushes and closes stdout, gives status or 74 when output was lost. */
+int cli_end(int status);
+
+#endif
