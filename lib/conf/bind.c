@@ -8,7 +8,8 @@ static const char *const type_words[] = {
     [CONF_TEXT] = "a text in quotes",   [CONF_INT] = "an integer",     [CONF_FLOAT] = "a number",
     [CONF_BOOL] = "true or false",      [CONF_CHOICE] = "a choice",    [CONF_TEXTS] = "a list of texts",
     [CONF_INTS] = "a list of integers", [CONF_FLOATS] = "a list of numbers", [CONF_GROUP] = "a group { ... }",
-    [CONF_LIST] = "a list of groups ( { ... } )", [CONF_MAP] = "a group { ... }", [CONF_ANY] = "anything",
+    [CONF_LIST] = "a list of groups ( { ... } )", [CONF_MAP] = "a group { ... }", [CONF_LINE] = "nothing",
+    [CONF_ANY] = "anything",
 };
 
 /* ---- scalars out of settings ---- */
@@ -224,7 +225,7 @@ static int bind_value(const char *file, const config_setting_t *s, const struct 
             return wrong_type(file, s, row, err);
         return bind_group(file, s, row->sub, at, err);
     case CONF_LIST: return bind_list(file, s, row, at, err);
-    case CONF_ANY: return 0;
+    case CONF_LINE: case CONF_ANY: return 0;
     }
     return rc ? wrong_type(file, s, row, err) : 0;
 }
@@ -255,6 +256,9 @@ static int bind_group(const char *file, const config_setting_t *s, const struct 
         if (bind_value(file, e, row, conf_at(dst, row), err))
             return -1;
     }
+    for (const struct conf_row *row = rows; row->name; row++)
+        if (row->type == CONF_LINE)
+            *(int *)conf_at(dst, row) = (int)config_setting_source_line(s);
     for (const struct conf_row *row = rows; row->name; row++)
         if ((row->flags & CONF_REQUIRED) && !config_setting_get_member(s, row->name))
             return err_set(err, CODE_USAGE, "%s:%d: '%s' is missing: %s", file, (int)config_setting_source_line(s),
@@ -320,6 +324,7 @@ static void default_value(const struct conf_row *row, void *at)
     case CONF_LIST:
     case CONF_MAP: memset(at, 0, sizeof(struct conf_list)); break;
     case CONF_GROUP: conf_defaults(row->sub, at); break;
+    case CONF_LINE: *(int *)at = 0; break;
     case CONF_ANY: break;
     }
 }
@@ -350,7 +355,7 @@ void conf_release(const struct conf_row *rows, void *dst)
             free(list->v);
             *list = (struct conf_list){ 0 };
             break;
-        case CONF_INT: case CONF_FLOAT: case CONF_BOOL: case CONF_CHOICE: case CONF_ANY: break;
+        case CONF_INT: case CONF_FLOAT: case CONF_BOOL: case CONF_CHOICE: case CONF_LINE: case CONF_ANY: break;
         }
     }
 }

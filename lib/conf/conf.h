@@ -27,6 +27,7 @@ enum conf_type {
     CONF_GROUP,  /* a struct in place, the row's sub rows */
     CONF_LIST,   /* struct { T *v; size_t n, cap; } of groups: ( { }, { } ); the row's sub rows, size = sizeof(T) */
     CONF_MAP,    /* struct conf_map: a group whose keys are free; nested groups give dotted names */
+    CONF_LINE,   /* int: the line that its group begins on (for messages); named "", hidden, never in a file */
     CONF_ANY,    /* accepted and not stored (a key that another reader takes) */
 };
 

@@ -55,7 +55,7 @@ static bool absent(const struct conf_row *row, const void *at)
             if (!absent(r, conf_at(at, r)))
                 return false;
         return true;
-    case CONF_ANY: return true;
+    case CONF_LINE: case CONF_ANY: return true;
     }
     return true;
 }
@@ -143,7 +143,7 @@ static void value_out(struct str *t, const struct conf_row *row, const void *at)
         }
         str_add(t, "\n)");
         break;
-    case CONF_ANY: break;
+    case CONF_LINE: case CONF_ANY: break;
     }
 }
 
@@ -178,7 +178,8 @@ void conf_write(const struct conf_row *rows, const void *src, struct str *ret)
 static const char *const type_names[] = {
     [CONF_TEXT] = "text",       [CONF_INT] = "integer",   [CONF_FLOAT] = "number",        [CONF_BOOL] = "true or false",
     [CONF_CHOICE] = "choice",   [CONF_TEXTS] = "texts",   [CONF_INTS] = "integers",       [CONF_FLOATS] = "numbers",
-    [CONF_GROUP] = "group",     [CONF_LIST] = "list of groups", [CONF_MAP] = "group, free keys", [CONF_ANY] = "any",
+    [CONF_GROUP] = "group",     [CONF_LIST] = "list of groups", [CONF_MAP] = "group, free keys", [CONF_LINE] = "line",
+    [CONF_ANY] = "any",
 };
 
 static void document(const struct conf_row *rows, const char *prefix, struct str *ret)

@@ -11,6 +11,7 @@
 struct item {
     char *name;
     int64_t size;
+    int line;
 };
 struct thing {
     int64_t version;
@@ -38,6 +39,7 @@ static const struct conf_row group_rows[] = {
 };
 static const struct conf_row item_rows[] = {
     { .name = "name", .type = CONF_TEXT, .offset = offsetof(struct item, name) },
+    { .name = "", .type = CONF_LINE, .offset = offsetof(struct item, line), .flags = CONF_HIDDEN },
     { .name = "size", .type = CONF_INT, .offset = offsetof(struct item, size) },
     { 0 },
 };
@@ -82,6 +84,7 @@ static void check_whole(const struct thing *t)
     assert_string_equal(t->group.inner, "i");
     assert_int_equal(t->items.n, 2);
     assert_int_equal(t->items.v[0].size, 5000000000);
+    assert_in_range(t->items.v[0].line, 1, 20);
     assert_int_equal(t->items.v[1].size, CONF_UNSET);
     assert_string_equal(conf_map_get(&t->map, "fuse.n"), "3");
     assert_string_equal(conf_map_get(&t->map, "fuse.bounds"), "1, 2.5");

@@ -55,6 +55,7 @@ struct recon_cost {
     uint64_t items;                    /* voxels, vertices, pixels: the kernel's own unit */
     uint64_t copied_bytes;             /* between host and device, done inside the kernel */
     double wait_ms;                    /* spent waiting for a source of frames */
+    double copy_ms;                    /* device time of copied_bytes; it may overlap the work */
 };
 
 enum recon_log { RECON_NOTE = 0, RECON_WARN = 1 };
@@ -93,6 +94,9 @@ struct recon_kernel {
     int (*run)(struct recon_ctx *, const void *const *in, const struct recon_value *params, void *const *out,
                struct recon_cost *);
     int (*selftest)(struct recon_ctx *); /* a tiny built-in input against its golden result: 0, or -1 after fail() */
+    /* Optional, NULL: unknown before a run. Fills the sizes of out[] (dimensions and counts, never arrays) from inputs
+     * whose arrays may be NULL, so that bounds can be told along a pipeline before anything runs. 0 or -1. */
+    int (*shape)(struct recon_ctx *, const void *const *in, const struct recon_value *params, void *const *out);
 };
 
 /* What a device offers the runner. All return 0 or -1 after ctx->host->fail(), unless said otherwise. */
