@@ -61,6 +61,7 @@ struct facts {
     struct { struct facts_library *v; size_t n, cap; } libraries; /* libc.so.6, libstdc++.so.6, libgcc_s.so.1, ... */
     struct { int64_t memlock, open_files, shm_mib, tmp_mib, stack; } limits; /* memlock in bytes, -1 unlimited */
     struct strv toolkits;  /* CUDA toolkits found: "/usr/local/cuda-12.1" */
+    struct strv toolkit_places; /* folders whose CUDA toolkits were listed: "/usr/local"; elsewhere nothing is known */
     struct strv unknown;   /* probes that failed: "nvml: gave no answer within 2000 ms" */
 };
 extern const struct conf_row facts_rows[];
@@ -68,11 +69,25 @@ extern const struct conf_row facts_rows[];
 void facts_release(struct facts *f);
 int facts_read(const char *path, struct facts *ret, struct err *err);  /* CODE_DATA, with file and line */
 int facts_write(const char *path, const struct facts *f, struct err *err);
+void facts_text(const struct facts *f, struct str *ret); /* appends the text of such a file */
 /* "gpu=9.0", "driver.kernel_module=570.211.01", or the path of a fragment: lays it upon f. "gpu=9.0,8.0": two GPUs. */
 int facts_assume(struct facts *f, const char *what, struct err *err);
-/* Runs recon-probe (path_part "libexec/recon/recon-probe") with a scrubbed environment under a deadline. A probe that
- * fails leaves minimal facts with the reason in `unknown` and is 0: recon fails open. */
+/* What a probe is asked; {0} is a valid one. */
+struct facts_request {
+    const struct strv *toolkits; /* looked at and beside, besides the usual places: CUDA_HOME of the job; may be NULL */
+    const char *tmpdir;          /* whose free space is wanted; NULL: TMPDIR of this process, else /tmp */
+    double deadline_ms;          /* 0: 5000 */
+    const char *probe;           /* the program; NULL: path_part("libexec/recon/recon-probe") */
+};
+/* Runs recon-probe with a scrubbed environment under a deadline. A probe that fails leaves minimal facts (node, kernel,
+ * boot id, time) with the reason in `unknown` and is 0: recon fails open. */
+int facts_probe_for(const struct facts_request *q, struct facts *ret, struct err *err);
+/* The same, asked for the toolkits that this process' own CUDA_HOME, CUDA_PATH and CUDA_ROOT name. */
 int facts_probe(struct facts *ret, double deadline_ms, struct err *err);
+/* The toolkit folders that an environment names (CUDA_HOME, CUDA_PATH, CUDA_ROOT), to ask a probe for. */
+void facts_toolkits_of(char *const *env, struct strv *ret);
+/* What needs no probe: node, kernel, machine, boot id, time. Initialises ret. */
+void facts_minimal(struct facts *ret);
 /* Old (a day) or of another boot of this very node: one line why, else NULL; owned. */
 char *facts_stale(const struct facts *f);
 
