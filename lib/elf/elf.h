@@ -81,6 +81,7 @@ struct library { /* one object of the closure, in load order; [0] is the program
     struct { struct tried *v; size_t n, cap; } tried;
     struct object object;     /* empty when not found or corrupt */
     char *corrupt;            /* why the file that the loader takes is no library: the loader would die here; or NULL */
+    struct strv candidates;   /* where else on this node a fit file of the name lies; by closure_candidates */
 };
 struct searched_dir { char *path; int64_t mtime_ns; }; /* mtime 0: does not exist */
 struct closure {
@@ -91,6 +92,10 @@ struct closure {
 int closure_resolve(const char *program, char *const *env, const char *cwd, const struct loader *l, bool images,
                     struct closure *ret, struct err *err);
 void closure_release(struct closure *c);
+/* Fills `candidates` of what was not found or is corrupt. Looks near the program (its folder, lib and lib64 beside it), in
+ * lib and lib64 beside each LD_LIBRARY_PATH element and later elements of it, in the run paths of the other objects, below
+ * CUDA_HOME, CONDA_PREFIX and VIRTUAL_ENV of env, and in places (toolkits; may be NULL). root as in struct loader. */
+void closure_candidates(struct closure *c, char *const *env, const char *root, const struct strv *places);
 
 /* Version needs that nothing in the closure offers. */
 struct version_miss {
