@@ -47,9 +47,9 @@ void findings_text(const struct findings *l, bool verbose, bool colour, struct s
 struct events;
 /* path NULL: nowhere (all calls are then no-ops). O_CREAT | O_EXCL | O_APPEND; CODE_CREATE if it exists. */
 struct events *events_create(const char *path, struct err *err);
-/* A descriptor that the launcher passed on; owned. at_ms0: ms since the attempt began, as of now. The launcher gives its
- * child RECON_EVENTS_FD, the descriptor's number, and RECON_EVENTS_START, the clock_ms() at which the attempt began (the
- * monotonic clock is one for the host), so that a child calls events_from_fd(fd, clock_ms() - start). */
+/* A descriptor that the launcher passed on; owned. at_ms0: the clock_ms() at which the attempt began. The launcher gives
+ * its child RECON_EVENTS_FD, the descriptor's number, and RECON_EVENTS_START, that time (the monotonic clock is one for
+ * the host), so that a child calls events_from_fd(fd, start). */
 struct events *events_from_fd(int fd, double at_ms0);
 int events_fd(const struct events *e);                      /* to pass on (without O_CLOEXEC); -1: nowhere */
 double events_now(const struct events *e);                  /* ms since the attempt began */
