@@ -44,7 +44,8 @@ struct recon_frames {
     uint64_t count;   /* frames that next() will give, if nothing fails */
     uint64_t skipped; /* frames left out, each told by a warning */
     double bounds[6]; /* world box of what the depth shows, x0 x1 y0 y1 z0 z1, from a sample; NaN: unknown */
-    /* 1: *ret is valid until the next call; 0: no more; -1: failed, the error is in the context. Not reentrant. */
+    /* 1: *ret is valid until the next call; 0: no more; -1: failed, told through fail() of the context that the source was
+     * made with, which must live as long as the source. Not reentrant. */
     int (*next)(struct recon_frames *self, struct recon_frame *ret);
     int (*rewind)(struct recon_frames *self); /* from the first again; 0 or -1 */
     void (*close)(struct recon_frames *self); /* ends decoding threads, frees everything but *self */

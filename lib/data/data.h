@@ -1,0 +1,105 @@
+/* data/data.h - readers and writers of what reconstruction takes and gives. The structs are recon/data.h's.
+ *
+ * Everything here works on host memory. Readers trust nothing: a file that is absent, no regular file, truncated,
+ * garbage or larger in words than in bytes gives one line that names it and CODE_DATA; nothing blocks on a FIFO.
+ * Writers write whole or not at all (CODE_CREATE, CODE_IO).
+ * Arrays whose size comes from input are taken with the caller's allocator. */
+#ifndef DATA_DATA_H
+#define DATA_DATA_H
+
+#include "base/base.h"
+#include "recon/data.h"
+
+/* Why a reader refused: the error, and the name of the catalogue's rule (doc/checks) that it broke, or NULL. */
+struct fault {
+    struct err err;
+    const char *rule; /* "file-truncated", "depth-8bit", "pose-invalid", ... static text */
+};
+
+/* Memory that grows with the input. alloc gives NULL when there is none (and may have told why elsewhere). */
+struct data_alloc {
+    void *(*alloc)(void *self, uint64_t bytes);
+    void (*free)(void *self, void *p);
+    void *self;
+};
+extern const struct data_alloc data_malloc; /* malloc and free */
+
+/* ---- pictures -------------------------------------------------------------------------------------- */
+
+struct picture {
+    uint32_t width, height, channels, bits; /* 1, 3 or 4 channels of 8 or 16 bits (16: host byte order) */
+    void *pixels;                           /* rows from the top; free with picture_release */
+};
+void picture_release(struct picture *p);
+
+#define PICTURE_SIDE_MAX 32768u
+/* Any PNG: palettes, 1, 2, 4 bits and grey with alpha become RGB(A) or grey of 8 bits; 16-bit grey stays. */
+int png_read(const char *path, struct picture *ret, struct fault *fault);
+int png_read_bytes(const void *data, size_t n, const char *name, struct picture *ret, struct fault *fault);
+/* Width, height, channels and bits as the file says them, from its first bytes; pixels NULL. */
+int png_probe(const char *path, struct picture *ret, struct fault *fault);
+/* level: 0 (stored) to 9. 1, 3 or 4 channels of 8 bits, or 1 of 16. */
+int png_write(const char *path, const struct picture *p, int level, struct err *err);
+/* Always 3 channels of 8 bits. */
+int jpeg_read(const char *path, struct picture *ret, struct fault *fault);
+int jpeg_read_bytes(const void *data, size_t n, const char *name, struct picture *ret, struct fault *fault);
+int jpeg_write(const char *path, const struct picture *p, int quality, struct err *err);
+
+/* ---- poses and cameras ----------------------------------------------------------------------------- */
+
+/* Sixteen numbers in text, row by row; "nan", "inf" are read (and then not rigid). */
+int pose_parse(const char *text, size_t n, const char *name, double ret[16], struct fault *fault);
+/* 0, or -1 with why: not finite, not a rotation within 1e-2, a reflection, last row not 0 0 0 1. Rule pose-invalid. */
+int pose_check(const double pose[16], const char *name, struct fault *fault);
+/* Nine numbers, row by row, as camera-intrinsics.txt: fx 0 cx, 0 fy cy, 0 0 1. */
+int camera_parse(const char *text, size_t n, const char *name, struct recon_camera *ret, struct fault *fault);
+
+/* ---- folders of frames (7-Scenes layout, doc/format-frames.md) --------------------------------------- */
+
+struct frames_options {
+    double depth_scale;   /* metres of one unit; 0: 0.001 */
+    double depth_max;     /* 0: none */
+    uint32_t invalid;     /* depth value that means none, besides 0 */
+    bool stop_on_bad;     /* a bad pose ends it instead of being left out */
+    bool no_color;
+    uint64_t every, limit; /* 0: 1, all */
+    int threads;          /* decoders; 0: 1 */
+    /* told of each frame left out and of doubtful data, in order; called from frames_open only; may be NULL */
+    void (*warn)(void *self, const char *rule, const char *object, const char *text);
+    void *warn_self;
+};
+struct frames_source;
+/* Reads all poses and all picture headers; decodes nothing but a sample for the bounds. */
+int frames_open(const char *folder, const struct frames_options *o, struct frames_source **ret, struct fault *fault);
+const struct recon_camera *frames_camera(const struct frames_source *s);
+uint64_t frames_count(const struct frames_source *s);
+uint64_t frames_skipped(const struct frames_source *s);
+bool frames_colored(const struct frames_source *s);
+const double *frames_bounds(const struct frames_source *s); /* 6 numbers, NaN when no depth was seen */
+uint64_t frames_bytes(const struct frames_source *s);       /* host memory of the frames decoded ahead */
+/* 1, 0 at the end, -1 with fault. *ret is valid until the next call. */
+int frames_next(struct frames_source *s, struct recon_frame *ret, struct fault *fault);
+void frames_rewind(struct frames_source *s);
+void frames_free(struct frames_source *s); /* ends the decoders; NULL is fine */
+
+enum frames_color { FRAMES_JPG, FRAMES_PNG, FRAMES_NONE };
+/* One frame into folder: depth as whole millimetres (beyond 65.534 m: none), colour, pose. */
+int frames_write_one(const char *folder, const struct recon_frame *frame, const struct recon_camera *camera,
+                     enum frames_color color, int quality, struct err *err);
+/* camera-intrinsics.txt: written last, since a folder without it is not read. */
+int frames_write_camera(const char *folder, const struct recon_camera *camera, struct err *err);
+
+/* ---- volumes (NPZ, doc/format-volume.md) -------------------------------------------------------------- */
+
+/* truncation stays 0 when the file does not say it; weight and rgb are NULL when absent. */
+int volume_read(const char *path, const struct data_alloc *alloc, struct recon_volume *ret, struct fault *fault);
+/* Shape alone, nothing allocated. */
+int volume_probe(const char *path, struct recon_volume *ret, struct fault *fault);
+int volume_write(const char *path, const struct recon_volume *v, bool compress, struct err *err);
+
+/* ---- meshes ------------------------------------------------------------------------------------------ */
+
+/* Binary little-endian PLY: x y z [nx ny nz] [red green blue], faces as list uchar int vertex_indices. */
+int ply_write(const char *path, const struct recon_mesh *m, struct err *err);
+
+#endif

@@ -1,0 +1,76 @@
+/* kernels/plan.h - what a kernel decides before it runs, the same for every device: sizes from parameters, refusals,
+ * golden inputs. Failures are told through the context (host->fail) and give -1. C and C++. */
+#ifndef KERNELS_PLAN_H
+#define KERNELS_PLAN_H
+
+#include "recon/kernel.h"
+#include "kernels/hd.h"
+
+KERN_BEGIN
+
+/* ---- memory ---- */
+
+/* Host memory that this process may still take: the least of MemAvailable and what its control group leaves. */
+uint64_t plan_memory_free(void);
+/* Refuses (65, volume-too-big) when need is above nine tenths of free_bytes; dim and each are for the message. */
+int plan_volume_fits(struct recon_ctx *ctx, const uint32_t dim[3], uint64_t need, uint64_t free_bytes, const char *where);
+
+/* ---- tsdf.fuse ---- */
+
+struct fuse_plan {
+    uint32_t dim[3];
+    uint64_t voxels;
+    double origin[3], voxel, truncation; /* metres */
+    double weight_max;                   /* 0: none */
+    int color;                           /* wanted; the frames may have none */
+};
+/* frames may be NULL when bounds are given. dim = ceil((top - low) / voxel - 1e-9).
+ * Refused: a box without volume, unknown bounds, more than 2^40 voxels, an axis above 2^20 samples. */
+int fuse_plan(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params,
+              struct fuse_plan *ret);
+/* Bytes of the volume and of what the fusion holds besides: 8 a voxel, and with colour 3 + 6. */
+uint64_t fuse_bytes(const struct fuse_plan *plan);
+
+/* What the camera sees of a row of voxels (fixed x, y; k counts along z): the range of k that can project into the
+ * picture with z in (0, zmax], one sample wider than exact on each side. */
+struct fuse_view {
+    double r[9], t[3]; /* camera = r * (world - t), r rows: camera axes in world coordinates */
+    double fx, fy, cx, cy;
+    uint32_t width, height;
+    double zmax; /* farthest depth of the frame + truncation */
+};
+void fuse_view(const struct fuse_plan *plan, const struct recon_camera *camera, const double pose[16], double farthest,
+               struct fuse_view *ret);
+
+struct fuse_counts {
+    uint64_t frames, depth_pixels, updates;
+};
+/* 0, or refuses with empty-result when nothing was fused, with the likely cause. */
+int fuse_verdict(struct recon_ctx *ctx, const struct recon_frames *frames, const struct fuse_counts *counts);
+void fuse_cost(const struct fuse_plan *plan, const struct fuse_counts *counts, struct recon_cost *cost);
+
+/* ---- golden inputs ---- */
+
+/* sqrt(x^2 + y^2 + z^2) - 0.7 on linspace(-1, 1, n)^3; marching cubes gives exactly these counts for 64, 128, 256. */
+void golden_sphere(float *tsdf, uint32_t n);
+struct golden_count {
+    uint32_t n;
+    uint64_t vertices, faces;
+};
+extern const struct golden_count golden_sphere_counts[]; /* ends with n 0; the first is for self-tests, n = 16 */
+
+/* ---- render.preview ---- */
+
+struct view {
+    struct vec3 eye, right, down, forward; /* a ray's direction: forward + x * right + y * down, x, y pixels from the centre */
+    float tmax;
+};
+void preview_view(const struct recon_volume *volume, const struct recon_value *params, struct view *ret);
+
+/* ---- files below ctx->out ---- */
+
+/* ctx->out joined with file into path; refuses (64) an absolute name, "..", an empty one. Owned by the caller. */
+char *plan_output(struct recon_ctx *ctx, const char *file);
+
+KERN_END
+#endif
