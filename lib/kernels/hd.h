@@ -7,8 +7,10 @@
 
 #ifdef __CUDACC__
 #define KERN_HD static __host__ __device__ __forceinline__
+#define KERN_DEVICE static __device__ __forceinline__ /* reads __constant__ tables */
 #else
 #define KERN_HD static inline
+#define KERN_DEVICE static inline
 #endif
 
 #ifdef __cplusplus

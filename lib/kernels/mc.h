@@ -60,7 +60,7 @@ KERN_HD int mc_face_corner(int f, int i)
 
 /* Entry of the table for a cell: the case and, for its ambiguous faces, the asymptotic decider: the inside corners a, c
  * are joined when a * c > b * d. The products are the same in both cells of a face, so both decide alike. */
-KERN_HD int mc_entry(int code, const double v[8])
+KERN_DEVICE int mc_entry(int code, const double v[8])
 {
     int entry = mc_first[code], mask = mc_ambiguous[code], bit = 1, f;
 
