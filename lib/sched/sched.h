@@ -14,9 +14,9 @@ struct sched_request {
     const char *script;        /* the text of sub/<n>.sbatch, the only statement of the request */
     const char *script_path;
     const char *cwd;
-    char *const *env;          /* the submitting environment */
+    char *const *env;          /* the submitting environment, see sched_environment */
     uint32_t tasks, at_a_time; /* array slots; how many run at once (0: the backend's default) */
-    const char *exclude;       /* node list or NULL */
+    const char *exclude;       /* node list or NULL; stands in the script already */
 };
 struct sched_task { /* what a backend knows of one slot */
     uint32_t slot;
@@ -26,19 +26,36 @@ struct sched_task { /* what a backend knows of one slot */
 };
 struct sched_tasks { struct sched_task *v; size_t n, cap; };
 
+/* What the cluster takes; 0: unknown or no bound. */
+struct sched_limits { uint32_t array_size, job_count; };
+
 struct sched_backend {
     uint32_t abi;
     const char *name, *doc;
-    /* 0 and the job id (owned), or -1: CODE_UNAVAILABLE not reachable, CODE_USAGE refused (the reason in err). */
+    /* 0 and the job id (owned), or -1: CODE_UNAVAILABLE not reachable, CODE_USAGE refused (the reason in err). After a
+     * CODE_DEADLINE the request may have been taken all the same: ask find() before submitting again. */
     int (*submit)(const struct sched_request *r, char **ret_job_id, struct err *err);
-    /* Blocks until every task ended, calling progress now and then; 0. NULL: not a backend that waits. */
+    /* Blocks until every task ended, calling progress now and then; 0. NULL: not a backend that waits. -1 with code
+     * 128+n when signal n ended it; every task is gone then. */
     int (*wait)(const char *job_id, void (*progress)(void *arg, const struct sched_tasks *t), void *arg, struct err *err);
+    /* Live tasks and what is still known of ended ones; a job that is known no more gives none. */
     int (*tasks)(const char *job_id, struct sched_tasks *ret, struct err *err);
     int (*cancel)(const char *job_id, struct err *err);
+    /* The rest may be NULL.
+     * Would submit() say all that the script says? 0, or -1 with what it cannot say. */
+    int (*accepts)(const struct sched_request *r, struct err *err);
+    /* Asks the cluster whether the job could run: one line of text (owned), or -1 as submit. */
+    int (*test)(const struct sched_request *r, char **ret_text, struct err *err);
+    /* The job of this unique name: CODE_NOTFOUND when there is none. */
+    int (*find)(const char *name, char **ret_job_id, struct err *err);
+    int (*limits)(struct sched_limits *ret, struct err *err);
 };
 
 /* Loads lib/recon/sched/NAME.so; CODE_UNAVAILABLE with the loader's reason. */
 const struct sched_backend *sched_load(const char *name, struct err *err);
 void sched_tasks_release(struct sched_tasks *t);
+/* The environment to submit with: env without what an outer job left in it (SLURM_*, SLURMD_*, and SBATCH_*, which the
+ * script says already); SLURM_CONF and what chooses a cluster stay. */
+void sched_environment(char *const *env, struct strv *ret);
 
 #endif
