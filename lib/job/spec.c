@@ -1,0 +1,190 @@
+#include "config.h"
+#include "job/job.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+const struct name device_names[] = {
+    { "auto", DEVICE_AUTO }, { "cpu", DEVICE_CPU }, { "cuda", DEVICE_CUDA }, { NULL, 0 }
+};
+const struct name via_names[] = { { "auto", VIA_AUTO }, { "api", VIA_API }, { "sbatch", VIA_SBATCH }, { NULL, 0 } };
+
+#define RETRY(key, def_, doc_)                                                                               \
+    { .name = #key, .type = CONF_INT, .offset = offsetof(struct spec, retry.key) - offsetof(struct spec, retry),       \
+      .def = def_, .doc = doc_ }
+static const struct conf_row retry_rows[] = {
+    RETRY(node_unfit, "2", "how often a dataset is sent elsewhere after a node was found unfit"),
+    { 0 },
+};
+static const struct conf_row submit_rows[] = {
+    { .name = "via", .type = CONF_CHOICE, .offset = offsetof(struct spec, submit.via) - offsetof(struct spec, submit),
+      .def = "auto", .names = via_names,
+      .doc = "api: libslurm; sbatch: the commands; auto: libslurm when it can say every directive and no cli_filter "
+             "is configured" },
+    { 0 },
+};
+
+#define ROW(key, type_, def_, doc_)                                                                          \
+    { .name = #key, .type = type_, .offset = offsetof(struct spec, key), .def = def_, .doc = doc_ }
+const struct conf_row spec_rows[] = {
+    ROW(name, CONF_TEXT, NULL, "begins the job's name and the run directory's; letters, digits and . _ -"),
+    ROW(datasets, CONF_TEXT, NULL, "the list: one path a line; .tsv or .jsonl with more columns"),
+    ROW(pipeline, CONF_TEXT, NULL, "a shipped pipeline by name, or a file; or `program`"),
+    ROW(program, CONF_TEXTS, NULL, "program and arguments, with {dataset}, {out} or {column}; or `pipeline`"),
+    { .name = "device", .type = CONF_CHOICE, .offset = offsetof(struct spec, device), .def = "auto",
+      .names = device_names, .doc = "where the pipeline runs; auto: cuda when a GPU is asked of Slurm, else cpu" },
+    ROW(pin, CONF_TEXT, NULL, "the pinned environment; absent: captured at submission"),
+    ROW(params, CONF_MAP, NULL, "parameters of the pipeline, a group for each step"),
+    ROW(sbatch, CONF_MAP, NULL, "sbatch's long options and spellings; a flag is true"),
+    ROW(max_running, CONF_INT, "0", "tasks at once over the whole run; 0: no bound"),
+    ROW(max_tasks, CONF_INT, "0", "most array slots of a submission; 0: what the cluster takes"),
+    ROW(datasets_per_task, CONF_INT, "0", "datasets that one task takes; 0: as few as fit the bounds of the cluster"),
+    { .name = "retry", .type = CONF_GROUP, .offset = offsetof(struct spec, retry), .sub = retry_rows,
+      .doc = "trying again" },
+    { .name = "submit", .type = CONF_GROUP, .offset = offsetof(struct spec, submit), .sub = submit_rows,
+      .doc = "how the script is handed over" },
+    ROW(template, CONF_TEXT, NULL, "the script's template: a name or a file; absent: default"),
+    ROW(env, CONF_TEXTS, NULL, "variables to pin besides the default set: NAME as it is now, NAME=VALUE set"),
+    { .name = "trusted_owners", .type = CONF_INTS, .offset = offsetof(struct spec, trusted_owners),
+      .doc = "uids besides root and the user whose pins, templates and pipelines are taken" },
+    { 0 },
+};
+
+void spec_release(struct spec *s)
+{
+    conf_release(spec_rows, s);
+}
+
+void spec_show(const struct spec *s, struct str *ret)
+{
+    conf_write(spec_rows, s, ret);
+}
+
+uid_t *spec_trusted(const struct spec *s)
+{
+    uid_t *list = xcalloc(s->trusted_owners.n + 1, sizeof(*list));
+
+    for (size_t i = 0; i < s->trusted_owners.n; i++)
+        list[i] = (uid_t)s->trusted_owners.v[i];
+    list[s->trusted_owners.n] = (uid_t)-1;
+    return list;
+}
+
+bool spec_asks_gpu(const struct spec *s)
+{
+    const char *gres = conf_map_get(&s->sbatch, "gres");
+
+    for (size_t i = 0; i < s->sbatch.n; i++)
+        if (str_starts(s->sbatch.v[i].name, "gpus") && !str_eq(s->sbatch.v[i].value, "0"))
+            return true;
+    for (; gres && *gres; gres += strcspn(gres, ","), gres += *gres == ',') {
+        const char *item = str_starts(gres, "gres:") ? gres + 5 : gres;
+        size_t n = strcspn(item, ":,=");
+
+        if ((n == 3 && memcmp(item, "gpu", 3) == 0) || (n == 5 && memcmp(item, "shard", 5) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* ---- rules over the whole ---- */
+
+static int check_name(const char *name, struct err *err)
+{
+    size_t n = strlen(name);
+
+    for (const char *p = name; *p; p++)
+        if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
+            return err_set(err, CODE_USAGE, "'name' is '%s'; letters, digits and . _ - are wanted", name);
+    if (n == 0 || n > 64 || !isalnum((unsigned char)*name))
+        return err_set(err, CODE_USAGE, "'name' is '%s'; 1 to 64 characters that begin with a letter or digit are wanted",
+                       name);
+    return 0;
+}
+
+static int check_range(const char *key, int64_t v, int64_t most, struct err *err)
+{
+    if (v < 0 || v > most)
+        return err_set(err, CODE_USAGE, "'%s' is %lld, wanted 0 to %lld", key, (long long)v, (long long)most);
+    return 0;
+}
+
+static int check_env(const struct strv *env, struct err *err)
+{
+    for (size_t i = 0; i < env->n; i++) {
+        size_t n = strcspn(env->v[i], "=");
+        bool good = n > 0 && !isdigit((unsigned char)env->v[i][0]);
+
+        for (size_t k = 0; k < n; k++)
+            good = good && (isalnum((unsigned char)env->v[i][k]) || env->v[i][k] == '_');
+        if (!good)
+            return err_set(err, CODE_USAGE, "'env' holds '%.*s', which is no name of a variable", (int)n, env->v[i]);
+    }
+    return 0;
+}
+
+int spec_check(const struct spec *s, struct err *err)
+{
+    if (!s->name)
+        return err_set(err, CODE_USAGE, "'name' is missing: it begins the names of job and run directory");
+    if (check_name(s->name, err) || check_env(&s->env, err))
+        return -1;
+    if (!s->datasets)
+        return err_set(err, CODE_USAGE, "'datasets' is missing: the list with one path a line");
+    if (!s->pipeline && !s->program.n)
+        return err_set(err, CODE_USAGE, "neither 'pipeline' nor 'program' is given; one says what to run");
+    if (s->pipeline && s->program.n)
+        return err_set(err, CODE_USAGE, "both 'pipeline' and 'program' are given; one says what to run");
+    for (size_t i = 0; i < s->trusted_owners.n; i++)
+        if (check_range("trusted_owners", s->trusted_owners.v[i], (int64_t)UINT32_MAX - 1, err))
+            return -1;
+    return check_range("max_running", s->max_running, 10000000, err) ||
+                   check_range("max_tasks", s->max_tasks, 10000000, err) ||
+                   check_range("datasets_per_task", s->datasets_per_task, 10000000, err) ||
+                   check_range("retry.node_unfit", s->retry.node_unfit, 1000, err)
+               ? -1
+               : 0;
+}
+
+/* ---- where files of a kind are ---- */
+
+char *spec_find(const struct spec_place *p, const char *kind, const char *name, const char *suffix, struct err *err)
+{
+    char *shipped = xasprintf("share/recon/%s", kind);
+    struct strv dirs = { 0 };
+    char *found = NULL, *path;
+    struct str looked = { 0 };
+
+    if (strchr(name, '/')) {
+        free(shipped);
+        if (access(name, R_OK)) {
+            err_sys(err, CODE_USAGE, "cannot read '%s'", name);
+            return NULL;
+        }
+        return path_absolute(name);
+    }
+    if (p->dir)
+        strv_addf(&dirs, "%s/%s", p->dir, kind);
+    if (p->home)
+        strv_addf(&dirs, "%s/.config/recon/%s", p->home, kind);
+    strv_addf(&dirs, "%s/etc/recon/%s", p->root ? p->root : "", kind);
+    path = path_part(shipped);
+    strv_add(&dirs, path);
+    free(path);
+    for (size_t i = 0; i < dirs.n && !found; i++) {
+        path = xasprintf("%s/%s%s", dirs.v[i], name, str_ends(name, suffix) ? "" : suffix);
+        if (access(path, R_OK) == 0)
+            found = path;
+        else
+            free(path);
+        str_addf(&looked, "%s'%s'", i ? ", " : "", dirs.v[i]);
+    }
+    if (!found)
+        err_set(err, CODE_USAGE, "'%s' is in none of %s", name, looked.s);
+    str_release(&looked);
+    strv_release(&dirs);
+    free(shipped);
+    return found;
+}
