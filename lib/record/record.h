@@ -43,7 +43,8 @@ void findings_text(const struct findings *l, bool verbose, bool colour, struct s
 
 /* ---- events ---------------------------------------------------------------------------------------- */
 
-/* One writer per attempt: appends whole lines through one descriptor with one write(2) each. */
+/* One writer per attempt: appends whole lines through one descriptor with one write(2) each. A line that another writer
+ * left torn (it was killed in the middle) is cut off first. Calls from several threads are safe. */
 struct events;
 /* path NULL: nowhere (all calls are then no-ops). O_CREAT | O_EXCL | O_APPEND; CODE_CREATE if it exists. */
 struct events *events_create(const char *path, struct err *err);
@@ -51,7 +52,7 @@ struct events *events_create(const char *path, struct err *err);
  * its child RECON_EVENTS_FD, the descriptor's number, and RECON_EVENTS_START, that time (the monotonic clock is one for
  * the host), so that a child calls events_from_fd(fd, start). */
 struct events *events_from_fd(int fd, double at_ms0);
-int events_fd(const struct events *e);                      /* to pass on (without O_CLOEXEC); -1: nowhere */
+int events_fd(const struct events *e);                      /* to pass on: clears its O_CLOEXEC; -1: nowhere */
 double events_now(const struct events *e);                  /* ms since the attempt began */
 int events_close(struct events *e, struct err *err);        /* the first write error of its life shows here */
 
@@ -134,7 +135,8 @@ struct dataset { /* one line of datasets.jsonl */
 const char *dataset_column(const struct dataset *d, const char *key); /* NULL if absent */
 void dataset_release(struct dataset *d);
 /* Reads a list as the user wrote it: one path a line; .tsv with a head line; .jsonl. Relative paths are relative to the
- * list. Names come from the base names, made unique by "-2", "-3". CODE_USAGE: empty list, bad line (with its number). */
+ * list. Names come from the column "name" or the base names, made unique by "-2", "-3". CODE_USAGE: missing or empty list,
+ * no regular file, bad line (with its number). */
 struct datasets {
     struct dataset *v;
     size_t n, cap;
@@ -146,6 +148,7 @@ struct run; /* an open run directory */
 /* Creates RUN with its folders, datasets.jsonl and datasets.idx. CODE_CREATE if it exists or cannot be made. */
 struct run *run_create(const char *path, const struct datasets *l, struct err *err);
 struct run *run_open(const char *path, struct err *err); /* CODE_USAGE when it is no run directory, naming what lacks */
+/* run_create and run_open keep an absolute path. */
 void run_free(struct run *r);
 const char *run_path(const struct run *r);
 uint64_t run_count(const struct run *r);                                           /* datasets */
@@ -197,6 +200,9 @@ int run_result(const struct run *r, uint64_t dataset, struct result *ret, struct
 /* Done = published, and sizes and digests match (deep: files are read again). pin, pipeline: compared when not NULL. */
 bool run_done(const struct run *r, uint64_t dataset, const char *pin, const char *pipeline, bool deep);
 void result_release(struct result *r);
+/* Takes a published result away (renamed first, so that it never looks half there): for one that is damaged or of another
+ * pin. No result is success. */
+int run_unpublish(struct run *r, uint64_t dataset, struct err *err);
 
 int run_bad_node(struct run *r, const char *node, const struct finding *f, struct err *err); /* bad-nodes.jsonl */
 int run_bad_nodes(const struct run *r, struct strv *ret, struct err *err);                   /* unique names */

@@ -1,0 +1,41 @@
+#include "config.h"
+#include "record/record_priv.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+struct names_slot *names_find(struct names *l, const char *name)
+{
+    size_t i = XXH3_64bits(name, strlen(name)) & (l->cap - 1);
+
+    while (l->slot[i].name && strcmp(l->slot[i].name, name))
+        i = (i + 1) & (l->cap - 1);
+    return &l->slot[i];
+}
+
+void names_put(struct names *l, struct names_slot *at, const char *name)
+{
+    at->name = name;
+    at->next = 2;
+    l->n++;
+}
+
+void names_room(struct names *l)
+{
+    struct names old = *l;
+
+    if (l->cap && (l->n + 1) * 3 < l->cap * 2)
+        return;
+    l->cap = old.cap ? old.cap * 2 : 64;
+    l->slot = xcalloc(l->cap, sizeof(*l->slot));
+    for (size_t i = 0; i < old.cap; i++)
+        if (old.slot[i].name)
+            *names_find(l, old.slot[i].name) = old.slot[i];
+    free(old.slot);
+}
+
+void names_release(struct names *l)
+{
+    free(l->slot);
+    *l = (struct names){ 0 };
+}
