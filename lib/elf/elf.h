@@ -41,12 +41,19 @@ struct object {
     struct { struct version_need *v; size_t n, cap; } needs;
     struct strv versions;     /* DT_VERDEF names */
     bool has_versym, bind_now, nodeflib, is_pie;
+    bool dynamic;             /* has a dynamic section */
+    const char *isa;          /* x86 ISA level that its property note needs, "x86-64-v3"; static text; NULL none */
     struct gpu_images images;
     int64_t size, mtime_ns;
+    uint64_t dev, ino;        /* of the file as opened: one file by two names is one object */
 };
 /* CODE_NOTFOUND, CODE_PERM, CODE_IO; CODE_DATA: not an ELF object, text says what it is instead. */
 int object_read(const char *path, bool images, struct object *ret, struct err *err);
+void object_copy(struct object *dst, const struct object *src);
 void object_release(struct object *o);
+/* The images alone, also of a bare .fatbin or .cubin file. CODE_DATA: none of these. */
+int images_read(const char *path, struct gpu_images *ret, struct err *err);
+void images_release(struct gpu_images *l);
 
 /* ---- the loader's search --------------------------------------------------------------------------- */
 
@@ -58,9 +65,18 @@ struct loader {
     char *lib, *platform;     /* $LIB, $PLATFORM */
     char *cache_path;         /* NULL: no cache */
     bool secure;              /* AT_SECURE */
+    struct strv legacy;       /* subdirectories of glibc before 2.37: "tls/x86_64", "tls", "x86_64"; may be empty */
+    char *preload;            /* content of /etc/ld.so.preload; NULL none */
+    char *path;               /* the loader itself, "/lib64/ld-linux-x86-64.so.2"; NULL: what the program asks for */
 };
 /* What this host's own loader says (ld.so --list-diagnostics), without running the judged program. */
 int loader_probe(struct loader *ret, struct err *err);
+/* The same for another loader, as PT_INTERP names it (a prefix installation); it is run with --list-diagnostics. */
+int loader_probe_path(const char *path, struct loader *ret, struct err *err);
+/* By table, running nothing: for another root, or where the loader does not tell. machine: as uname says it. */
+void loader_default(const char *root, const char *machine, struct loader *ret);
+/* The subdirectories that glibc before 2.37 tries besides, for $PLATFORM; none from 2.37 on. glibc: "2.36". */
+void loader_legacy(struct loader *l, const char *glibc);
 void loader_release(struct loader *l);
 
 enum why { WHY_PATH, WHY_PRELOAD, WHY_LOADED, WHY_RPATH, WHY_LD_LIBRARY_PATH, WHY_RUNPATH, WHY_CACHE, WHY_DEFAULT,
@@ -69,7 +85,8 @@ extern const struct name why_names[]; /* "path", "preload", ..., "not-found" */
 
 struct tried { /* one directory or file looked at before the hit */
     char *path;
-    char *why_not; /* "no such file", "wrong class", "text" ... */
+    char *why_not; /* "no such file", "no such directory", "wrong class", "wrong machine", "permission denied" ... */
+    enum why why;  /* the step of the search */
 };
 struct library { /* one object of the closure, in load order; [0] is the program */
     char *soname;             /* name it was asked by */
@@ -78,19 +95,30 @@ struct library { /* one object of the closure, in load order; [0] is the program
     size_t needed_by;         /* index of the object that asked first; itself for [0] */
     size_t found_in;          /* index into closure.dirs, SIZE_MAX: none */
     struct { size_t *v; size_t n, cap; } missed; /* directories searched before in vain, by index */
-    struct { struct tried *v; size_t n, cap; } tried;
+    struct { struct tried *v; size_t n, cap; } tried; /* all when not found; else only files that were passed over */
     struct object object;     /* empty when not found or corrupt */
     char *corrupt;            /* why the file that the loader takes is no library: the loader would die here; or NULL */
     struct strv candidates;   /* where else on this node a fit file of the name lies; by closure_candidates */
+    char *beside;             /* corrupt text that names a file which exists beside it (a lost symlink): that file */
+    bool preload;             /* asked for by LD_PRELOAD or ld.so.preload: the loader warns and goes on without it */
+};
+struct edge {                 /* object `from` needs `name`, which is object `to` */
+    size_t from, to;
+    char *name;               /* as DT_NEEDED has it, $ORIGIN expanded */
 };
 struct searched_dir { char *path; int64_t mtime_ns; }; /* mtime 0: does not exist */
 struct closure {
     struct { struct library *v; size_t n, cap; } libs;
     struct { struct searched_dir *v; size_t n, cap; } dirs;
+    struct { struct edge *v; size_t n, cap; } edges; /* every DT_NEEDED of every object */
+    size_t main;              /* the program that the loader starts: 0, or 1 where [0] is a script and [1] its interpreter */
 };
 /* Breadth-first, as ld.so loads: preloads, then DT_NEEDED. env: the environment the program would get. */
 int closure_resolve(const char *program, char *const *env, const char *cwd, const struct loader *l, bool images,
                     struct closure *ret, struct err *err);
+/* What dlopen(module) by the program of `scope` loads: [0] is the module; what the scope has is there as WHY_LOADED. */
+int closure_extend(const struct closure *scope, const char *module, char *const *env, const char *cwd,
+                   const struct loader *l, bool images, struct closure *ret, struct err *err);
 void closure_release(struct closure *c);
 /* Fills `candidates` of what was not found or is corrupt. Looks near the program (its folder, lib and lib64 beside it), in
  * lib and lib64 beside each LD_LIBRARY_PATH element and later elements of it, in the run paths of the other objects, below
