@@ -1,0 +1,494 @@
+#include "config.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <elf.h>
+#include "elf/elf_priv.h"
+
+const struct name why_names[] = {
+    { "path", WHY_PATH },       { "preload", WHY_PRELOAD }, { "loaded", WHY_LOADED },
+    { "rpath", WHY_RPATH },     { "ld_library_path", WHY_LD_LIBRARY_PATH },
+    { "runpath", WHY_RUNPATH }, { "cache", WHY_CACHE },     { "default", WHY_DEFAULT },
+    { "not-found", WHY_NOT_FOUND }, { NULL, 0 },
+};
+#define OBJECTS_MAX 20000
+
+/* ---- adding objects ---- */
+
+static struct library *add_library(struct search *s, const char *soname, enum why why, size_t needed_by)
+{
+    struct library *lib = VEC_ADD(&s->c->libs);
+
+    lib->soname = xstrdup(soname);
+    lib->why = why;
+    lib->needed_by = needed_by;
+    lib->found_in = SIZE_MAX;
+    return lib;
+}
+
+static void add_edge(struct search *s, size_t from, size_t to, const char *name)
+{
+    *VEC_ADD(&s->c->edges) = (struct edge){ from, to, xstrdup(name) };
+}
+
+/* The one line of a text file, when it is the name of a file that lies beside it. */
+static char *named_beside(const struct search *s, const char *path)
+{
+    char *host = search_host_path(s, path), *dir = path_dir(host), *found = NULL, *file;
+    struct str t = { 0 };
+
+    if (file_read(host, 1024, &t, NULL) == 0 && t.len && strlen(t.s) == t.len) {
+        t.s[strcspn(t.s, "\r\n")] = '\0';
+        file = path_join(dir, t.s);
+        if (*t.s && utf8_valid(t.s, strlen(t.s)) && access(file, F_OK) == 0 && !str_eq(file, host))
+            found = xstrdup(t.s);
+        free(file);
+    }
+    str_release(&t);
+    free(dir);
+    free(host);
+    return found;
+}
+
+static void keep_attempts(struct search *s, struct library *lib, bool all)
+{
+    for (size_t i = 0; i < s->attempts.n; i++) {
+        const struct attempt *a = &s->attempts.v[i];
+
+        if (!all && (str_eq(a->why_not, "no such file") || str_eq(a->why_not, "no such directory")))
+            continue;
+        *VEC_ADD(&lib->tried) = (struct tried){ xstrdup(a->path), xstrdup(a->why_not), a->why };
+    }
+    for (size_t i = 0; i < s->missed.n; i++)
+        *VEC_ADD(&lib->missed) = s->missed.v[i];
+}
+
+/* The loader refuses these after it has looked into the file. */
+static const char *unloadable(const struct object *o)
+{
+    if (!o->dynamic)
+        return "an ELF file without a dynamic section";
+    if (o->type == ET_EXEC)
+        return "a program, not a shared object";
+    if (o->is_pie)
+        return "a position-independent program, not a shared object";
+    return NULL;
+}
+
+static size_t same_file(const struct search *s, const struct stat *st)
+{
+    for (size_t i = 0; i < s->c->libs.n; i++) {
+        const struct object *o = &s->c->libs.v[i].object;
+
+        if (o->path && o->ino == st->st_ino && o->dev == st->st_dev)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+static void fill(struct search *s, struct library *lib, struct hit *h)
+{
+    const char *fault;
+    char *host;
+
+    lib->path = h->path;
+    lib->found_in = h->found_in;
+    lib->corrupt = h->corrupt;
+    h->path = h->corrupt = NULL;
+    if (h->fd >= 0) {
+        host = search_host_path(s, lib->path);
+        if (object_read_fd(h->fd, &h->st, host, s->images, &lib->object, &lib->corrupt) == 0 &&
+            (fault = unloadable(&lib->object))) {
+            lib->corrupt = xstrdup(fault);
+            object_release(&lib->object);
+        }
+        close(h->fd);
+        h->fd = -1;
+        free(host);
+    }
+    if (lib->corrupt && strstr(lib->corrupt, "text"))
+        lib->beside = named_beside(s, lib->path);
+}
+
+static void know(struct search *s, size_t i)
+{
+    const struct library *lib = &s->c->libs.v[i];
+
+    search_name(s, lib->soname, i);
+    search_name(s, lib->path, i);
+    search_name(s, lib->object.soname, i);
+}
+
+/* An object of the scope that a module finds loaded; gives its index in this closure. */
+static size_t from_scope(struct search *s, size_t i, const char *name, size_t from)
+{
+    const struct library *have = &s->scope->libs.v[i];
+    struct library *lib = add_library(s, name, have->path ? WHY_LOADED : WHY_NOT_FOUND, from);
+
+    lib->path = xstrdup(have->path);
+    lib->corrupt = xstrdup(have->corrupt);
+    lib->beside = xstrdup(have->beside);
+    object_copy(&lib->object, &have->object);
+    know(s, s->c->libs.n - 1);
+    return s->c->libs.n - 1;
+}
+
+static size_t scope_known(const struct search *s, const char *name)
+{
+    for (size_t i = s->scope ? s->scope->main : 0; s->scope && i < s->scope->libs.n; i++) {
+        const struct library *lib = &s->scope->libs.v[i];
+
+        if (lib->path && !lib->corrupt && (str_eq(lib->soname, name) || str_eq(lib->object.soname, name) ||
+                                           str_eq(lib->path, name)))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+static size_t scope_file(const struct search *s, const struct stat *st)
+{
+    for (size_t i = 0; s->scope && i < s->scope->libs.n; i++) {
+        const struct object *o = &s->scope->libs.v[i].object;
+
+        if (o->path && o->ino == st->st_ino && o->dev == st->st_dev)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* The loader itself is loaded from the start and takes its place where it is first needed. */
+static size_t add_loader(struct search *s, const char *name, size_t from)
+{
+    char *host = search_host_path(s, s->interp);
+    struct object o;
+    size_t i = SIZE_MAX;
+
+    if (object_read(host, s->images, &o, NULL) == 0) {
+        if (str_eq(name, s->interp) || str_eq(name, o.soname)) {
+            struct library *lib = add_library(s, name, WHY_LOADED, from);
+
+            lib->path = xstrdup(s->interp);
+            lib->object = o;
+            i = s->c->libs.n - 1;
+            know(s, i);
+        } else {
+            object_release(&o);
+        }
+    }
+    free(host);
+    return i;
+}
+
+static size_t not_found_before(const struct search *s, const char *name)
+{
+    for (size_t i = 0; i < s->c->libs.n; i++)
+        if (!s->c->libs.v[i].path && str_eq(s->c->libs.v[i].soname, name))
+            return i;
+    return SIZE_MAX;
+}
+
+static size_t search_and_add(struct search *s, const char *name, size_t from)
+{
+    struct library *lib;
+    struct hit h;
+    size_t i;
+
+    search_find(s, name, from, &h);
+    if (h.missing && (i = not_found_before(s, name)) != SIZE_MAX)
+        return i;
+    i = h.fd >= 0 ? same_file(s, &h.st) : SIZE_MAX;
+    if (i == SIZE_MAX && h.fd >= 0 && scope_file(s, &h.st) != SIZE_MAX)
+        i = from_scope(s, scope_file(s, &h.st), name, from);
+    if (i != SIZE_MAX) { /* one file by another name is one object */
+        search_name(s, name, i);
+        close(h.fd);
+        free(h.path);
+        return i;
+    }
+    lib = add_library(s, name, h.why, from);
+    i = s->c->libs.n - 1;
+    keep_attempts(s, lib, h.missing);
+    fill(s, lib, &h);
+    if (lib->path && !lib->corrupt)
+        know(s, i);
+    return i;
+}
+
+/* Index of the object that `name` is for object `from`. */
+static size_t need(struct search *s, const char *name, size_t from)
+{
+    size_t i = search_known(s, name);
+    const char *base = s->interp ? path_base(s->interp) : NULL;
+
+    if (i != SIZE_MAX)
+        return i;
+    i = scope_known(s, name);
+    if (i != SIZE_MAX)
+        return from_scope(s, i, name, from);
+    if (base && (str_eq(name, s->interp) || str_eq(name, base) || str_starts(name, "ld-linux") ||
+                 str_starts(name, "ld64.so")))
+        i = add_loader(s, name, from);
+    return i != SIZE_MAX ? i : search_and_add(s, name, from);
+}
+
+/* ---- the walk ---- */
+
+static void needs_of(struct search *s, size_t from)
+{
+    struct strv names = { 0 };
+    char *origin = from == s->c->main && !s->scope ? xstrdup(s->origin)
+                   : s->c->libs.v[from].path       ? path_dir(s->c->libs.v[from].path)
+                                                   : NULL;
+
+    strv_copy(&names, &s->c->libs.v[from].object.needed);
+    for (size_t i = 0; i < names.n && s->c->libs.n < OBJECTS_MAX; i++) {
+        char *name = token_expand(names.v[i], origin, s->l);
+
+        if (name && *name)
+            add_edge(s, from, need(s, name, from), name);
+        free(name);
+    }
+    strv_release(&names);
+    free(origin);
+}
+
+static void walk(struct search *s)
+{
+    for (size_t i = s->c->main; i < s->c->libs.n; i++)
+        if (s->c->libs.v[i].object.dynamic)
+            needs_of(s, i);
+}
+
+static void preload(struct search *s, const char *list, const char *separators)
+{
+    struct strv names = { 0 };
+
+    strv_split(&names, list, separators);
+    for (size_t i = 0; i < names.n; i++) {
+        char *name = *names.v[i] ? token_expand(names.v[i], s->origin, s->l) : NULL;
+        size_t before = s->c->libs.n, k = name && *name ? need(s, name, s->c->main) : SIZE_MAX;
+
+        if (k != SIZE_MAX && k >= before) {
+            struct library *lib = &s->c->libs.v[k];
+
+            lib->preload = true;
+            lib->why = lib->path ? WHY_PRELOAD : WHY_NOT_FOUND;
+        }
+        free(name);
+    }
+    strv_release(&names);
+}
+
+static void preloads(struct search *s, char *const *env)
+{
+    const char *list = s->l->secure || !env ? NULL : env_get(env, "LD_PRELOAD");
+    struct strv lines = { 0 };
+
+    if (list)
+        preload(s, list, " :");
+    if (!s->l->preload)
+        return;
+    strv_split(&lines, s->l->preload, "\n");
+    for (size_t i = 0; i < lines.n; i++) {
+        lines.v[i][strcspn(lines.v[i], "#")] = '\0';
+        preload(s, lines.v[i], " \t:");
+    }
+    strv_release(&lines);
+}
+
+/* ---- the program ---- */
+
+/* The interpreter of a script, from its first line; NULL if it is none. Owned. */
+static char *interpreter(const char *host)
+{
+    struct str t = { 0 };
+    const char *what;
+    struct reader r;
+    struct stat st;
+    int fd = open_calmly(host, &st, &what);
+    const uint8_t *p;
+    size_t n;
+
+    if (fd < 0)
+        return NULL;
+    reader_init(&r, fd, what ? 0 : (uint64_t)st.st_size);
+    n = r.size < 256 ? (size_t)r.size : 256;
+    p = reader_at(&r, 0, n);
+    close(fd);
+    if (!p || n < 3 || p[0] != '#' || p[1] != '!')
+        return NULL;
+    str_addn(&t, p + 2, n - 2);
+    t.s[strcspn(t.s, "\n")] = '\0';
+    n = strspn(t.s, " \t");
+    memmove(t.s, t.s + n, strlen(t.s + n) + 1);
+    t.s[strcspn(t.s, " \t\r")] = '\0';
+    return str_take(&t);
+}
+
+static char *origin_of(const struct search *s, const char *path)
+{
+    char *host = search_host_path(s, path), *real = realpath(host, NULL), *dir;
+    size_t n = strlen(s->l->root);
+
+    dir = path_dir(real ? (strncmp(real, s->l->root, n) ? path : real + n) : path);
+    free(real);
+    free(host);
+    return dir;
+}
+
+/* Adds the program, after its script if it is one. */
+static int add_program(struct search *s, const char *program, struct err *err)
+{
+    char *path = path_join(s->cwd, program), *host = search_host_path(s, path), *script = interpreter(host);
+    struct library *lib = add_library(s, program, WHY_PATH, 0);
+    int rc;
+
+    lib->path = path;
+    if (script && *script) {
+        s->c->main = 1;
+        lib = add_library(s, script, WHY_PATH, 0);
+        lib->path = path_join(s->cwd, script);
+        add_edge(s, 0, 1, script);
+        free(host);
+        host = search_host_path(s, lib->path);
+    }
+    rc = object_read(host, s->images, &lib->object, err);
+    if (rc && script)
+        err_prefix(err, "'%s' is a script", path);
+    if (rc == 0)
+        s->origin = origin_of(s, lib->path);
+    free(script);
+    free(host);
+    return rc;
+}
+
+static void start(struct search *s)
+{
+    const struct library *lib = &s->c->libs.v[s->c->main];
+
+    s->elfclass = lib->object.elfclass;
+    s->machine = lib->object.machine;
+    s->interp = xstrdup(lib->object.interp ? lib->object.interp : s->l->path);
+    know(s, s->c->main);
+}
+
+static void check_interp(struct search *s)
+{
+    const char *interp = s->c->libs.v[s->c->main].object.interp;
+    char *host = interp ? search_host_path(s, interp) : NULL;
+
+    if (host && access(host, F_OK)) {
+        struct library *lib = add_library(s, interp, WHY_NOT_FOUND, s->c->main);
+
+        *VEC_ADD(&lib->tried) = (struct tried){ xstrdup(interp), xstrdup("no such file"), WHY_PATH };
+    }
+    free(host);
+}
+
+static int data_of(const struct object *o)
+{
+    unsigned char ident[EI_NIDENT] = { 0 };
+    const char *what;
+    struct stat st;
+    int fd = open_calmly(o->path, &st, &what);
+
+    if (fd >= 0) {
+        if (pread(fd, ident, sizeof(ident), 0) < (ssize_t)sizeof(ident))
+            ident[EI_DATA] = ELFDATA2LSB;
+        close(fd);
+    }
+    return ident[EI_DATA];
+}
+
+int closure_resolve(const char *program, char *const *env, const char *cwd, const struct loader *l, bool images,
+                    struct closure *ret, struct err *err)
+{
+    char *here = cwd ? xstrdup(cwd) : getcwd(NULL, 0);
+    struct closure c = { 0 };
+    struct search s;
+    int rc;
+
+    search_init(&s, &c, l, here ? here : "/", images);
+    rc = add_program(&s, program, err);
+    if (rc == 0) {
+        const struct object *o = &c.libs.v[c.main].object;
+
+        start(&s);
+        s.data = data_of(o);
+        if (o->dynamic && (o->interp || o->needed.n)) {
+            search_environment(&s, env);
+            preloads(&s, env);
+            walk(&s);
+            check_interp(&s);
+        }
+        *ret = c;
+    } else {
+        closure_release(&c);
+    }
+    search_release(&s);
+    free(here);
+    return rc;
+}
+
+int closure_extend(const struct closure *scope, const char *module, char *const *env, const char *cwd,
+                   const struct loader *l, bool images, struct closure *ret, struct err *err)
+{
+    const struct library *main = &scope->libs.v[scope->main];
+    char *here = cwd ? xstrdup(cwd) : getcwd(NULL, 0), *path = path_join(here ? here : "/", module), *host;
+    struct closure c = { 0 };
+    struct library *lib;
+    struct search s;
+    int rc;
+
+    search_init(&s, &c, l, here ? here : "/", images);
+    s.scope = scope;
+    lib = add_library(&s, module, WHY_PATH, 0);
+    lib->path = path;
+    host = search_host_path(&s, path);
+    rc = object_read(host, images, &lib->object, err);
+    if (rc == 0) {
+        s.origin = origin_of(&s, main->path);
+        start(&s);
+        s.data = data_of(&lib->object);
+        free(s.interp);
+        s.interp = xstrdup(main->object.interp ? main->object.interp : l->path);
+        search_list(&s, &s.main_rpath, main->object.rpath, ":", s.origin);
+        search_environment(&s, env);
+        walk(&s);
+        *ret = c;
+    } else {
+        closure_release(&c);
+    }
+    search_release(&s);
+    free(host);
+    free(here);
+    return rc;
+}
+
+void closure_release(struct closure *c)
+{
+    for (size_t i = 0; i < c->libs.n; i++) {
+        struct library *lib = &c->libs.v[i];
+
+        for (size_t j = 0; j < lib->tried.n; j++) {
+            free(lib->tried.v[j].path);
+            free(lib->tried.v[j].why_not);
+        }
+        free(lib->tried.v);
+        free(lib->missed.v);
+        free(lib->soname);
+        free(lib->path);
+        free(lib->corrupt);
+        free(lib->beside);
+        object_release(&lib->object);
+    }
+    for (size_t i = 0; i < c->dirs.n; i++)
+        free(c->dirs.v[i].path);
+    for (size_t i = 0; i < c->edges.n; i++)
+        free(c->edges.v[i].name);
+    free(c->libs.v);
+    free(c->dirs.v);
+    free(c->edges.v);
+    memset(c, 0, sizeof(*c));
+}

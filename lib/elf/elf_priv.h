@@ -1,0 +1,130 @@
+/* elf/elf_priv.h - what the files of lib/elf share. */
+#ifndef RECON_ELF_PRIV_H
+#define RECON_ELF_PRIV_H
+
+#include <sys/stat.h>
+#include "elf/elf.h"
+
+/* ---- bounded reading (reader.c) ---- */
+
+/* Reads by pread, so that a file that shrinks meanwhile gives an error and no signal. */
+struct reader {
+    int fd;
+    uint64_t size;    /* the file's at the time of fstat */
+    uint64_t at;      /* what buf holds */
+    size_t n;
+    size_t window;    /* bytes to read at once, 4096; less where the file is skipped through */
+    uint8_t buf[4096];
+};
+void reader_init(struct reader *r, int fd, uint64_t size);
+/* n bytes (at most 4096) at off, valid until the next call; NULL when the file has not got them. */
+const uint8_t *reader_at(struct reader *r, uint64_t off, size_t n);
+/* The NUL-terminated text at off that ends before end; NULL if it does not, or is longer than 4095 bytes. Owned. */
+char *reader_string(struct reader *r, uint64_t off, uint64_t end);
+uint16_t get16(const uint8_t *p);
+uint32_t get32(const uint8_t *p);
+uint64_t get64(const uint8_t *p); /* little-endian */
+
+/* Opens without ever waiting (FIFO, device). *ret_what: NULL for a regular file, else what it is ("a FIFO").
+ * -1 with errno. */
+int open_calmly(const char *path, struct stat *ret_st, const char **ret_what);
+
+/* ---- one object (object.c) ---- */
+
+/* Reads from an open regular file. On failure *ret_problem (owned) says what the file is, without its name:
+ * "17 bytes of text". path is for the record. */
+int object_read_fd(int fd, const struct stat *st, const char *path, bool images, struct object *ret,
+                   char **ret_problem);
+/* What a file that is no ELF object is, from its first bytes; owned. */
+char *file_kind(struct reader *r);
+/* Images of an ELF file (images.c). */
+struct Elf;
+void images_of_elf(struct Elf *elf, struct reader *r, struct gpu_images *ret);
+
+/* ---- ld.so.cache (cache.c) ---- */
+
+struct cache {
+    struct str bytes;
+    size_t table, count, entry, strings; /* entries' offset, number and size; base of the text offsets */
+    size_t names, n_names;               /* offsets of the hwcap names, in bytes */
+    bool new_format;
+};
+/* A cache that is missing or not understood is an empty one, as the loader takes it; -1 then. */
+int cache_parse(struct cache *c, struct err *err); /* of c->bytes */
+int cache_open(struct cache *c, const char *path, struct err *err);
+/* The path for name, or NULL; points into the cache. machine: e_machine; hwcaps: best first. */
+const char *cache_find(const struct cache *c, const char *name, int machine, int elfclass, const struct strv *hwcaps);
+void cache_close(struct cache *c);
+
+/* ---- dynamic string tokens and roots (token.c) ---- */
+
+/* $ORIGIN, $LIB, $PLATFORM and their ${} forms; NULL when one has no value. Owned. */
+char *token_expand(const char *s, const char *origin, const struct loader *l);
+/* The path on this host of a path inside root, symlinks followed inside root. Owned. */
+char *root_path(const char *root, const char *path);
+
+/* ---- the search (search.c, find.c) ---- */
+
+struct attempt {
+    enum why why;
+    char *path;
+    const char *why_not;
+};
+struct place { /* one directory that files are looked for in, or only looked at */
+    char *prefix; /* what stands before the name: "", "lib/", "/usr/lib/" */
+    size_t index; /* in closure.dirs */
+    bool exists, holds;
+};
+struct dir { /* one element of a search path with its subdirectories, best first */
+    char *key;
+    struct { struct place *v; size_t n, cap; } places;
+};
+struct list { /* a search path: indices of search.dirs */
+    bool known;
+    size_t *v;
+    size_t n, cap;
+};
+struct paths { struct list rpath, runpath; }; /* of one object */
+struct slot { uint64_t hash; const char *name; size_t lib; };
+
+struct search {
+    struct closure *c;
+    const struct closure *scope; /* what is loaded already (closure_extend), or NULL */
+    const struct loader *l;
+    const char *cwd;
+    bool images;
+    int elfclass, machine, data; /* of the main program */
+    char *origin;                /* of the main program */
+    char *interp;
+    struct cache cache;
+    struct { struct dir *v; size_t n, cap; } dirs;
+    struct list env, def, main_rpath;
+    struct { struct paths *v; size_t n, cap; } paths; /* by object */
+    struct { char **v; size_t n, cap; } owned;        /* names that slots point to */
+    struct { struct slot *v; size_t n, cap; } names;  /* open addressing; cap a power of two */
+    struct { struct attempt *v; size_t n, cap; } attempts;
+    struct { size_t *v; size_t n, cap; } missed;
+};
+void search_init(struct search *s, struct closure *c, const struct loader *l, const char *cwd, bool images);
+void search_release(struct search *s);
+void search_environment(struct search *s, char *const *env);
+/* A path of the loader's in its directories; NULL: none. */
+void search_list(struct search *s, struct list *l, const char *path, const char *separators, const char *origin);
+const struct list *search_default(struct search *s);
+void search_name(struct search *s, const char *name, size_t lib); /* the first lib of a name keeps it */
+size_t search_known(const struct search *s, const char *name);    /* SIZE_MAX: none */
+
+struct hit {
+    enum why why;
+    char *path;       /* as the loader has it, made absolute; owned */
+    int fd;
+    struct stat st;
+    size_t found_in;
+    char *corrupt;    /* owned; fd is then -1; the rest is set */
+    bool missing;     /* found nowhere */
+};
+/* Looks for name on behalf of object `from`. attempts and missed tell of this search. */
+void search_find(struct search *s, const char *name, size_t from, struct hit *ret);
+char *search_host_path(const struct search *s, const char *path);
+
+#endif

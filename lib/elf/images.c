@@ -1,0 +1,294 @@
+/* CUDA fat binaries. Layout: doc/elf.md. Only headers are read, so that a library of 500 MB takes milliseconds. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <gelf.h>
+#include <libelf.h>
+#include "elf/elf_priv.h"
+
+#define FATBIN_MAGIC 0xBA55ED50u
+#define CONTAINER_HEADER 16
+#define ENTRY_HEADER 64
+#define FLAG_LZ4 0x2000u
+#define FLAG_ZSTD 0x8000u
+#define FLAG_ARCH 0x100000u   /* sm_90a */
+#define FLAG_FAMILY 0x200000u /* sm_100f */
+#define EM_CUBIN 190
+#define NOTE_CUINFO 1000
+#define IMAGES_MAX ((size_t)1 << 20)
+#define SECTIONS_MAX 65536
+#define SMALL_WINDOW 256
+
+/* The toolkit that writes a PTX ISA (the first that does). Source: PTX ISA release notes. */
+static const struct { uint16_t isa; const char *toolkit; } isa_rows[] = {
+    { 605, "10.2" }, { 700, "11.0" }, { 701, "11.1" }, { 702, "11.2" }, { 703, "11.3" }, { 704, "11.4" },
+    { 705, "11.5" }, { 706, "11.6" }, { 707, "11.7" }, { 708, "11.8" }, { 800, "12.0" }, { 801, "12.1" },
+    { 802, "12.2" }, { 803, "12.3" }, { 804, "12.4" }, { 805, "12.5" }, { 806, "12.7" }, { 807, "12.8" },
+    { 808, "12.9" }, { 900, "13.0" }, { 901, "13.1" }, { 902, "13.2" },
+};
+
+struct scan {
+    struct reader *r;
+    struct gpu_images *out;
+    unsigned toolkit;       /* 130 for 13.0 */
+    bool relocatable;
+};
+
+static void saw_toolkit(struct scan *s, unsigned toolkit)
+{
+    if (toolkit > s->toolkit && toolkit < 1000)
+        s->toolkit = toolkit;
+}
+
+static void saw_isa(struct scan *s, unsigned major, unsigned minor)
+{
+    for (size_t i = 0; i < COUNT(isa_rows); i++)
+        if (isa_rows[i].isa == major * 100 + minor) {
+            unsigned a = 0, b = 0;
+
+            if (sscanf(isa_rows[i].toolkit, "%u.%u", &a, &b) == 2)
+                saw_toolkit(s, a * 10 + b);
+        }
+}
+
+/* An uncompressed cubin: has it code, and which toolkit made it? */
+static bool cubin_has_code(struct scan *s, uint64_t off, uint64_t size)
+{
+    const uint8_t *p = size >= 64 ? reader_at(s->r, off, 64) : NULL;
+    uint64_t table, note = 0;
+    unsigned n;
+    bool code = false;
+
+    if (!p || memcmp(p, ELFMAG, SELFMAG) || get16(p + 18) != EM_CUBIN)
+        return true;
+    if (get32(p + 20) > 1) /* before CUDA 13 e_version is the toolkit */
+        saw_toolkit(s, get32(p + 20));
+    table = get64(p + 40);
+    n = get16(p + 60);
+    if (get16(p + 58) != 64 || table > size || (size - table) / 64 < n)
+        return true;
+    s->r->window = sizeof(s->r->buf);
+    for (unsigned i = 0; i < n && (p = reader_at(s->r, off + table + 64 * (uint64_t)i, 64)); i++) {
+        code |= (get64(p + 8) & SHF_EXECINSTR) != 0;
+        if (get32(p + 4) == SHT_NOTE && get64(p + 24) < size && get64(p + 32) <= 64)
+            note = off + get64(p + 24);
+    }
+    if (note && (p = reader_at(s->r, note, 32)) && get32(p) == 12 && get32(p + 4) >= 6 && get32(p + 8) == NOTE_CUINFO)
+        saw_toolkit(s, get16(p + 24 + 4));
+    s->r->window = SMALL_WINDOW;
+    return code;
+}
+
+static void add_image(struct scan *s, const uint8_t *e, uint64_t payload, uint64_t size, bool *stub)
+{
+    uint16_t kind = get16(e), minor = get16(e + 24), major = get16(e + 26);
+    uint32_t arch = get32(e + 28);
+    uint64_t flags = get64(e + 40);
+    bool packed = get32(e + 16) || (flags & (FLAG_LZ4 | FLAG_ZSTD));
+    struct gpu_image *image;
+
+    if (kind == 4)
+        kind = IMAGE_SASS;
+    if ((kind != IMAGE_PTX && kind != IMAGE_SASS && kind != IMAGE_LTO) || arch > UINT16_MAX ||
+        s->out->n >= IMAGES_MAX)
+        return;
+    image = VEC_ADD(s->out);
+    image->kind = (enum image_kind)kind;
+    image->container = s->out->containers;
+    image->arch = (uint16_t)arch;
+    image->suffix = flags & FLAG_ARCH ? 'a' : flags & FLAG_FAMILY ? 'f' : 0;
+    image->major = major;
+    image->minor = minor;
+    image->relocatable = s->relocatable;
+    if (kind == IMAGE_PTX)
+        saw_isa(s, major, minor);
+    if (kind != IMAGE_SASS || packed || cubin_has_code(s, payload, size))
+        *stub = false;
+}
+
+/* One container at off inside [.., end): its end, or 0 if there is none. */
+static uint64_t container(struct scan *s, uint64_t off, uint64_t end)
+{
+    const uint8_t *p = reader_at(s->r, off, CONTAINER_HEADER);
+    size_t first = s->out->n;
+    uint64_t at, limit;
+    bool stub = true;
+
+    if (!p || get32(p) != FATBIN_MAGIC || get16(p + 4) != 1 || get16(p + 6) < CONTAINER_HEADER)
+        return 0;
+    at = off + get16(p + 6);
+    if (at > end || end - at < get64(p + 8))
+        return 0;
+    limit = at + get64(p + 8);
+    while (limit - at >= ENTRY_HEADER && (p = reader_at(s->r, at, ENTRY_HEADER))) {
+        uint64_t header = get32(p + 4), size = get64(p + 8);
+
+        if (header < ENTRY_HEADER || header > limit - at || size > limit - at - header)
+            break;
+        add_image(s, p, at + header, size, &stub);
+        at += header + size;
+    }
+    /* nvcc puts a container of cubins without code before the real ones of every linked file */
+    for (size_t i = first; i < s->out->n; i++)
+        s->out->v[i].link_stub = stub;
+    s->out->containers++;
+    return limit;
+}
+
+/* The next place from off on, in steps of 8, where the magic stands; end if there is none. */
+static uint64_t next_magic(struct reader *r, uint64_t off, uint64_t end)
+{
+    r->window = sizeof(r->buf);
+    for (off = (off + 7) & ~(uint64_t)7; off + CONTAINER_HEADER <= end;) {
+        size_t n = end - off < sizeof(r->buf) ? (size_t)(end - off) : sizeof(r->buf);
+        const uint8_t *p = reader_at(r, off, n & ~(size_t)7);
+
+        if (!p)
+            break;
+        for (size_t i = 0; i + 8 <= n; i += 8)
+            if (get32(p + i) == FATBIN_MAGIC) {
+                r->window = SMALL_WINDOW;
+                return off + i;
+            }
+        off += n & ~(size_t)7;
+    }
+    r->window = SMALL_WINDOW;
+    return end;
+}
+
+static void region(struct scan *s, uint64_t off, uint64_t size, bool relocatable)
+{
+    uint64_t end;
+
+    if (off > s->r->size)
+        return;
+    end = s->r->size - off < size ? s->r->size : off + size;
+    s->relocatable = relocatable;
+    s->r->window = SMALL_WINDOW;
+    while (off + CONTAINER_HEADER <= end) {
+        uint64_t next = container(s, off, end);
+
+        off = next ? next : next_magic(s->r, off + 1, end);
+    }
+    s->r->window = sizeof(s->r->buf);
+}
+
+/* true when the file has sections to go by */
+static bool by_sections(struct scan *s, Elf *elf)
+{
+    struct { uint64_t off, size; } other[64];
+    size_t names = 0, n_other = 0, n = 0;
+    uint64_t inside = 0, outside = 0;
+    bool cuda = false;
+    Elf_Scn *scn = NULL;
+    GElf_Shdr h;
+
+    if (elf_getshdrstrndx(elf, &names) || names == 0)
+        return false;
+    while ((scn = elf_nextscn(elf, scn)) && gelf_getshdr(scn, &h) && n++ < SECTIONS_MAX) {
+        const char *name = elf_strptr(elf, names, h.sh_name);
+        bool relocatable = str_eq(name, "__nv_relfatbin");
+
+        if (h.sh_type == SHT_NOBITS || h.sh_type == SHT_NULL || h.sh_offset > s->r->size)
+            continue;
+        cuda |= str_eq(name, ".nvFatBinSegment");
+        if (relocatable || str_eq(name, ".nv_fatbin")) {
+            cuda = true;
+            inside += h.sh_size;
+            region(s, h.sh_offset, h.sh_size, relocatable);
+        } else if (h.sh_type == SHT_PROGBITS && (h.sh_flags & SHF_ALLOC) && !(h.sh_flags & SHF_EXECINSTR) &&
+                   h.sh_size >= 1 << 20 && n_other < COUNT(other)) {
+            outside += h.sh_size;
+            other[n_other].off = h.sh_offset;
+            other[n_other++].size = h.sh_size;
+        }
+    }
+    /* some libraries keep their images in a section of their own and register them themselves (cuFFT's .ldata) */
+    for (size_t i = 0; cuda && inside < outside / 16 && i < n_other; i++)
+        region(s, other[i].off, other[i].size, false);
+    return n > 0;
+}
+
+static void finish(struct scan *s)
+{
+    if (s->toolkit)
+        s->out->toolkit = xasprintf("%u.%u", s->toolkit / 10, s->toolkit % 10);
+}
+
+void images_of_elf(struct Elf *elf, struct reader *r, struct gpu_images *ret)
+{
+    struct scan s = { .r = r, .out = ret };
+    size_t n = 0;
+    GElf_Phdr p;
+
+    if (!by_sections(&s, elf) && elf_getphdrnum(elf, &n) == 0)
+        for (size_t i = 0; i < n && gelf_getphdr(elf, (int)i, &p); i++)
+            if (p.p_type == PT_LOAD && !(p.p_flags & PF_X))
+                region(&s, p.p_offset, p.p_filesz, false);
+    finish(&s);
+}
+
+/* A cubin by itself is one image. Old and new layout of e_flags: doc/elf.md. */
+static bool bare_cubin(struct scan *s)
+{
+    const uint8_t *p = reader_at(s->r, 0, 64);
+    struct gpu_image *image;
+    uint32_t flags;
+
+    if (!p || memcmp(p, ELFMAG, SELFMAG) || get16(p + 18) != EM_CUBIN)
+        return false;
+    flags = get32(p + 48);
+    image = VEC_ADD(s->out);
+    image->kind = IMAGE_SASS;
+    image->arch = (uint16_t)(p[EI_OSABI] == 0x41 || p[EI_ABIVERSION] >= 8 ? flags >> 8 & 0xFF : flags & 0xFF);
+    image->suffix = p[EI_ABIVERSION] < 8 && (flags & 0x800) ? 'a' : 0;
+    cubin_has_code(s, 0, s->r->size);
+    s->out->containers = 1;
+    return true;
+}
+
+int images_read(const char *path, struct gpu_images *ret, struct err *err)
+{
+    struct gpu_images found = { 0 };
+    struct scan s = { .out = &found };
+    struct object o = { 0 };
+    struct reader r;
+    const char *what = NULL;
+    struct stat st;
+    int fd = open_calmly(path, &st, &what), rc = 0;
+    const uint8_t *p;
+
+    if (fd < 0)
+        return err_sys(err, errno == ENOENT ? CODE_NOTFOUND : errno == EACCES ? CODE_PERM : CODE_IO, "cannot open '%s'",
+                       path);
+    reader_init(&r, fd, what ? 0 : (uint64_t)st.st_size);
+    s.r = &r;
+    p = reader_at(&r, 0, 4);
+    if (p && get32(p) == FATBIN_MAGIC) {
+        region(&s, 0, r.size, false);
+        finish(&s);
+    } else if (bare_cubin(&s)) {
+        finish(&s);
+    } else {
+        rc = object_read(path, true, &o, err);
+        if (rc == 0) {
+            found = o.images;
+            memset(&o.images, 0, sizeof(o.images));
+            object_release(&o);
+        }
+    }
+    close(fd);
+    if (rc == 0)
+        *ret = found;
+    return rc;
+}
+
+void images_release(struct gpu_images *l)
+{
+    free(l->v);
+    free(l->toolkit);
+    memset(l, 0, sizeof(*l));
+}

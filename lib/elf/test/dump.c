@@ -1,0 +1,109 @@
+/* What lib/elf says about a program or a file, for the scenarios that compare it with others.
+ *   elf-dump PROGRAM          "SONAME<TAB>PATH<TAB>why" a line in load order; the environment is this process's
+ *   elf-dump -v PROGRAM       the same with what was tried, and versions that nothing offers
+ *   elf-dump -m MODULE PROGRAM   what dlopen(MODULE) by PROGRAM loads
+ *   elf-dump -i FILE          GPU images
+ *   elf-dump -t N PROGRAM     closes N times, prints the mean time in ms
+ * RECON_TEST_ROOT: the folder that is "/"; RECON_TEST_HWCAPS: a colon list instead of this CPU's. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+#include "elf/elf.h"
+
+static int fail(const struct err *err)
+{
+    fprintf(stderr, "elf-dump: %s\n", err->text);
+    return err->code;
+}
+
+static void print_library(const struct library *lib, bool verbose)
+{
+    printf("%s\t%s\t%s%s%s\n", lib->soname, lib->path ? lib->path : "-", name_of(why_names, (int)lib->why),
+           lib->corrupt ? "\tcorrupt: " : "", lib->corrupt ? lib->corrupt : "");
+    if (verbose && lib->beside)
+        printf("  beside: %s\n", lib->beside);
+    for (size_t i = 0; verbose && i < lib->tried.n; i++)
+        printf("  tried: %s (%s): %s\n", lib->tried.v[i].path, name_of(why_names, (int)lib->tried.v[i].why),
+               lib->tried.v[i].why_not);
+}
+
+static void print_closure(const struct closure *c, bool verbose)
+{
+    struct version_misses m = { 0 };
+
+    for (size_t i = 0; i < c->libs.n; i++)
+        print_library(&c->libs.v[i], verbose);
+    if (verbose)
+        closure_versions(c, &m);
+    for (size_t i = 0; i < m.n; i++)
+        printf("version %s missing%s: %s wants it of %s\n", m.v[i].version, m.v[i].weak ? " (weak)" : "",
+               c->libs.v[m.v[i].object].soname,
+               m.v[i].provider == SIZE_MAX ? "?" : c->libs.v[m.v[i].provider].soname);
+    free(m.v);
+}
+
+static int print_images(const char *path)
+{
+    struct gpu_images l = { 0 };
+    struct err err = { 0 };
+
+    if (images_read(path, &l, &err))
+        return fail(&err);
+    printf("containers %u toolkit %s\n", l.containers, l.toolkit ? l.toolkit : "-");
+    for (size_t i = 0; i < l.n; i++) {
+        const struct gpu_image *g = &l.v[i];
+
+        printf("%u %s%u%s %u.%u%s%s\n", g->container,
+               g->kind == IMAGE_PTX ? "compute_" : g->kind == IMAGE_SASS ? "sm_" : "lto_", g->arch,
+               g->suffix == 'a' ? "a" : g->suffix == 'f' ? "f" : "", g->major, g->minor,
+               g->relocatable ? " relocatable" : "", g->link_stub ? " stub" : "");
+    }
+    images_release(&l);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *root = getenv("RECON_TEST_ROOT"), *hwcaps = getenv("RECON_TEST_HWCAPS"), *module = NULL;
+    struct loader l = { 0 };
+    struct closure c = { 0 }, more = { 0 };
+    struct err err = { 0 };
+    bool verbose = false;
+    int opt, times = 0, rc;
+    double t0;
+
+    while ((opt = getopt(argc, argv, "vi:m:t:")) != -1) {
+        if (opt == 'i')
+            return print_images(optarg);
+        verbose |= opt == 'v';
+        module = opt == 'm' ? optarg : module;
+        times = opt == 't' ? atoi(optarg) : times;
+    }
+    if (optind >= argc)
+        return 64;
+    if (root)
+        loader_default(root, "x86_64", &l);
+    else if (loader_probe(&l, &err))
+        return fail(&err);
+    if (hwcaps) {
+        strv_release(&l.hwcaps);
+        strv_split(&l.hwcaps, hwcaps, ":");
+    }
+    rc = closure_resolve(argv[optind], environ, NULL, &l, false, &c, &err);
+    if (rc == 0 && module)
+        rc = closure_extend(&c, module, environ, NULL, &l, false, &more, &err);
+    t0 = clock_ms();
+    for (int i = 0; i < times && rc == 0; i++) {
+        closure_release(&c);
+        rc = closure_resolve(argv[optind], environ, NULL, &l, false, &c, &err);
+    }
+    if (rc == 0 && times)
+        printf("%zu objects, %.3f ms\n", c.libs.n, (clock_ms() - t0) / times);
+    else if (rc == 0)
+        print_closure(module ? &more : &c, verbose);
+    closure_release(&c);
+    closure_release(&more);
+    loader_release(&l);
+    return rc ? fail(&err) : 0;
+}
