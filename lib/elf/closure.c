@@ -481,6 +481,7 @@ void closure_release(struct closure *c)
         free(lib->path);
         free(lib->corrupt);
         free(lib->beside);
+        strv_release(&lib->candidates);
         object_release(&lib->object);
     }
     for (size_t i = 0; i < c->dirs.n; i++)
