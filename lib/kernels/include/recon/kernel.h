@@ -56,6 +56,8 @@ struct recon_cost {
     uint64_t copied_bytes;             /* between host and device, done inside the kernel */
     double wait_ms;                    /* spent waiting for a source of frames */
     double copy_ms;                    /* device time of copied_bytes; it may overlap the work */
+    double device_ms;                  /* device time of the work where the kernel knows better than the marks around
+                                          it (it waits for frames between batches); 0: the runner's marks */
 };
 
 enum recon_log { RECON_NOTE = 0, RECON_WARN = 1 };
