@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "pipe/pipe.h"
 
-#define VERSION 1
+#define PIPELINE_VERSION 1
 
 #define STEP(m) offsetof(struct step, m)
 static const struct conf_row step_rows[] = {
@@ -53,9 +53,9 @@ static bool name_fits(const char *s)
 
 static int check_steps(const struct pipeline *p, struct err *err)
 {
-    if (p->version != VERSION)
+    if (p->version != PIPELINE_VERSION)
         return err_set(err, CODE_USAGE, "%s: version %lld, this recon-run reads version %d", p->path,
-                       (long long)p->version, VERSION);
+                       (long long)p->version, PIPELINE_VERSION);
     if (!p->steps.n)
         return err_set(err, CODE_USAGE, "%s: 'steps' is empty", p->path);
     for (size_t i = 0; i < p->steps.n; i++) {
