@@ -97,7 +97,7 @@ int run_one(const struct options *o, struct setup *s)
         end_events(args.events, &r[n ? n - 1 : 0], &err);
     if (args.events && events_close(args.events, rc ? NULL : &err))
         rc = -1;
-    if (n && !o->json)
+    if (rc == 0 && !o->json)
         tell_report(r, n, stderr);
     if (rc == 0 && o->json) {
         char *text = report_json(&s->pipeline, &s->device, r, n);
