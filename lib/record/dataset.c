@@ -98,7 +98,7 @@ bad:
 static void add_member(struct str *t, const char *key, const char *value, bool plain)
 {
     size_t n = strlen(value);
-    bool utf8 = utf8_valid(value, n);
+    bool utf8 = utf8_valid(value, n) && !str_ends(key, "_b64"); /* a key that looks encoded is encoded */
     struct str whole = { 0 };
     char *b64;
 

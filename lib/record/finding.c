@@ -104,6 +104,17 @@ void findings_json(const struct findings *l, struct str *ret)
     line_end(o, ret);
 }
 
+void library_json(const char *soname, const char *path, const char *why, const char *needed_by, struct str *ret)
+{
+    struct json_t *o = line_new("library");
+
+    put_text(o, "soname", soname);
+    put_text_or_null(o, "path", path);
+    put_text_or_null(o, "why", why);
+    put_text_or_null(o, "needed_by", needed_by);
+    line_end(o, ret);
+}
+
 /* ---- for people ---- */
 
 static void add_safe(struct str *ret, const char *before, const char *s, const char *after)

@@ -39,6 +39,14 @@ void put_text(json_t *o, const char *key, const char *s)
     free(safe);
 }
 
+void put_text_or_null(json_t *o, const char *key, const char *s)
+{
+    if (s)
+        put_text(o, key, s);
+    else
+        set(o, key, json_null());
+}
+
 void put_bytes(json_t *o, const char *key, const char *s)
 {
     char *b64, *key_b64;

@@ -38,6 +38,8 @@ int findings_status(const struct findings *l);
 void findings_release(struct findings *l);
 /* One JSON line each, and the summary line last. */
 void findings_json(const struct findings *l, struct str *ret);
+/* A line of how one library resolves: {"type":"library"}. path, why, needed_by may be NULL (null in the line). */
+void library_json(const char *soname, const char *path, const char *why, const char *needed_by, struct str *ret);
 /* For people: "error: lib-not-found: libx.so.1: text" with cause and remedy indented; notes only when verbose. */
 void findings_text(const struct findings *l, bool verbose, bool colour, struct str *ret);
 

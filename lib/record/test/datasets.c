@@ -143,6 +143,24 @@ static void test_values(void **state)
     }
 }
 
+/* A column whose own name ends in "_b64" keeps it. */
+static void test_b64_key(void **state)
+{
+    static const char list[] = "{\"path\":\"/a\",\"x_b64_b64\":\"YQ==\"}\n";
+    struct datasets l = { 0 }, back = { 0 };
+    struct str line = { 0 };
+
+    (void)state;
+    assert_int_equal(datasets_parse(TEXT(list), "l.jsonl", "/l", &l, NULL), 0);
+    assert_string_equal(dataset_column(&l.v[0], "x_b64"), "a");
+    dataset_line(&l.v[0], &line);
+    assert_int_equal(datasets_parse(line.s, line.len, "b.jsonl", "/l", &back, NULL), 0);
+    assert_string_equal(dataset_column(&back.v[0], "x_b64"), "a");
+    str_release(&line);
+    datasets_release(&l);
+    datasets_release(&back);
+}
+
 /* Equal names must not cost a walk over all numbers each. */
 static void test_many(void **state)
 {
@@ -167,7 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms),  cmocka_unit_test(test_refused), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_values), cmocka_unit_test(test_many),
+        cmocka_unit_test(test_values), cmocka_unit_test(test_b64_key), cmocka_unit_test(test_many),
     };
 
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

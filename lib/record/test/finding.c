@@ -46,6 +46,17 @@ static void test_json(void **state)
     findings_release(&l);
 }
 
+static void test_library(void **state)
+{
+    struct str t = { 0 };
+
+    (void)state;
+    library_json("liba.so.1", NULL, NULL, "/bin/x", &t);
+    assert_string_equal(t.s, "{\"v\":1,\"type\":\"library\",\"soname\":\"liba.so.1\",\"path\":null,\"why\":null,"
+                             "\"needed_by\":\"/bin/x\"}\n");
+    str_release(&t);
+}
+
 static void test_text(void **state)
 {
     struct findings l = { 0 };
@@ -69,6 +80,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_library),
         cmocka_unit_test(test_text),
     };
 
