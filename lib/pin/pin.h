@@ -32,7 +32,7 @@ struct pin_object {
     char *build_id;
     int64_t size, mtime_ns;
     char *digest;
-    struct { struct pin_gpu *v; size_t n, cap; } gpu;
+    struct pin_gpus { struct pin_gpu *v; size_t n, cap; } gpu;
 };
 struct pin_dir { char *path; int64_t mtime_ns; };
 
@@ -44,7 +44,7 @@ struct pin {
     char *prefix;          /* conda or venv prefix, "" if none */
     struct { int64_t memlock, open_files; } limits;
     struct { char *glibc, *glibcxx, *cuda_runtime, *driver, *cpu_isa; } requires;
-    struct { char *path, *build_id; int64_t cache_size, cache_mtime_ns; } loader;
+    struct { char *path, *build_id; int64_t cache_size, cache_mtime_ns; struct strv hwcaps; } loader;
     struct { struct pin_dir *v; size_t n, cap; } dirs;
     struct { struct pin_object *v; size_t n, cap; } objects;
     char *digest;          /* of the file's bytes; set by pin_read and pin_write, not in the file */
@@ -56,16 +56,27 @@ struct pin_request {
     struct strv variables;  /* names to capture besides the default set */
     char *const *env;       /* the environment to capture from */
     const char *cwd;
+    bool allow_missing;     /* record what does not resolve instead of refusing */
 };
-/* The default set of variables: CUDA_HOME, LD_LIBRARY_PATH, LD_PRELOAD, PATH, ... with a sentence why each. */
-extern const struct name pin_default_variables[];
+/* The default set of variables: CUDA_HOME, LD_LIBRARY_PATH, LD_PRELOAD, PATH, ... ends with name NULL. */
+struct pin_default {
+    const char *name;
+    bool always;            /* recorded as `unset` when absent: a stray value on the node would change what is loaded */
+    const char *why;
+};
+extern const struct pin_default pin_default_variables[];
 
 /* CODE_NOTFOUND program missing, CODE_DATA not a program; libraries that do not resolve are an error here:
- * CODE_JOB and the text names the first of them and where it was looked for. */
+ * CODE_JOB and the text names the first of them and where it was looked for.
+ * A program may be a script: its interpreter and that one's libraries are then recorded after it. */
 int pin_capture(const struct pin_request *r, struct pin *ret, struct err *err);
 int pin_read(const char *path, struct pin *ret, struct err *err);
 int pin_write(const char *path, struct pin *p, struct err *err);
 void pin_release(struct pin *p);
+/* The distinct sets of images that a file's containers have: link stubs left out, relocatable containers counted as what
+ * the driver can link from (doc/elf.md). Appends to ret; released with the object, or by pin_gpus_release. */
+void pin_gpu_sets(const struct gpu_images *l, struct pin_gpus *ret);
+void pin_gpus_release(struct pin_gpus *l);
 /* The environment that the job gets: env with the pin's variables replayed. */
 void pin_environment(const struct pin *p, char *const *env, struct strv *ret);
 
@@ -83,5 +94,17 @@ int resolve(const struct pin *p, const struct facts *f, const char *root, char *
 int resolve_program(const char *program, const struct facts *f, const char *root, char *const *env,
                     struct resolution *ret, struct err *err);
 void resolution_release(struct resolution *r);
+
+/* What of a pin is otherwise here and now, in the order of the pin. rule: the name that lib/check uses for it. */
+struct pin_difference {
+    const char *rule;   /* "lib-not-found", "lib-corrupt", "lib-changed", "glibc-too-old", "env-drift", ... */
+    bool missing;       /* a file that the job cannot do without */
+    char *object, *text;
+};
+struct pin_differences { struct pin_difference *v; size_t n, cap; };
+/* env: as it is here, before the pin is replayed. digests: files are read, else size and build-id decide. */
+void pin_compare(const struct pin *p, const struct resolution *r, char *const *env, bool digests,
+                 struct pin_differences *ret);
+void pin_differences_release(struct pin_differences *l);
 
 #endif
