@@ -1,0 +1,412 @@
+/* The libslurm backend: the script's directives as a job description, and the RPCs. */
+#include "config.h"
+#include "sched/slurm_map_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <slurm/slurm_errno.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+/* exported by libslurm, declared by no header of it */
+extern void slurm_free_will_run_response_msg(will_run_response_msg_t *);
+extern char *slurm_job_reason_string(int);
+
+/* ---- libslurm writes to stderr: kept for the error's text -------------------------------------------- */
+
+struct hush {
+    int saved, kept;
+};
+
+static void hush_begin(struct hush *h)
+{
+    fflush(stderr);
+    h->kept = memfd_create("recon-slurm", MFD_CLOEXEC);
+    h->saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (h->kept >= 0 && h->saved >= 0)
+        dup2(h->kept, STDERR_FILENO);
+}
+
+/* What was said, one line, owned; "" for nothing. */
+static char *hush_end(struct hush *h)
+{
+    struct str t = { 0 };
+
+    fflush(stderr);
+    if (h->kept >= 0 && h->saved >= 0) {
+        dup2(h->saved, STDERR_FILENO);
+        lseek(h->kept, 0, SEEK_SET);
+        file_read_fd(h->kept, "libslurm", 65536, &t, NULL);
+    }
+    if (h->kept >= 0)
+        close(h->kept);
+    if (h->saved >= 0)
+        close(h->saved);
+    while (t.len && strchr(" \n\r", t.s[t.len - 1]))
+        t.s[--t.len] = 0;
+    for (size_t i = 0; i < t.len; i++)
+        if (t.s[i] == '\n')
+            t.s[i] = ';';
+    return str_take(&t);
+}
+
+/* ---- errors ---- */
+
+static int failed(const char *what, struct err *err)
+{
+    int e = slurm_get_errno();
+    const char *text = slurm_strerror(e);
+    char *where = sched_endpoint(environ);
+    int code = CODE_UNAVAILABLE;
+
+    if (e == SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT)
+        code = CODE_DEADLINE;
+    else if (e == ESLURM_ACCESS_DENIED || e == ESLURM_USER_ID_MISSING)
+        code = CODE_PERM;
+    else if (e >= ESLURM_INVALID_PARTITION_NAME && e < 3000 && e != ESLURM_IN_STANDBY_MODE &&
+             e != ESLURM_IN_STANDBY_USE_BACKUP && e != ESLURM_ERROR_ON_DESC_TO_RECORD_COPY)
+        code = CODE_USAGE;
+    if (code == CODE_USAGE || code == CODE_PERM)
+        err_set(err, code, "%s: Slurm says: %s (%d)", what, text, e);
+    else
+        err_set(err, code, "%s: the controller does not answer (%s): %s (%d)", what, where, text, e);
+    free(where);
+    return -1;
+}
+
+/* libslurm ends the process when it finds no configuration, so a child tries first. */
+static int try_init(struct err *err)
+{
+    struct hush h;
+    char *said, *where;
+    int status = 0;
+    pid_t pid;
+
+    hush_begin(&h);
+    pid = fork();
+    if (pid == 0) {
+        slurm_init(NULL);
+        _exit(0);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    said = hush_end(&h);
+    if (pid > 0 && status == 0) {
+        free(said);
+        return 0;
+    }
+    where = sched_endpoint(environ);
+    err_set(err, CODE_UNAVAILABLE, "libslurm finds no cluster (controller %s): %s", where,
+            *said ? said : "it said nothing");
+    free(where);
+    free(said);
+    return -1;
+}
+
+/* Once a process. */
+static int start(struct err *err)
+{
+    static bool ready;
+
+    if (ready)
+        return 0;
+    if (try_init(err))
+        return -1;
+    slurm_init(NULL);
+    setenv("SLURM_BITSTR_LEN", "0", 0); /* lists of slots whole, not cut at 64 characters */
+    ready = true;
+    return 0;
+}
+
+static int load_config(slurm_conf_t **ret, struct err *err)
+{
+    struct hush h;
+    int rc;
+
+    if (start(err))
+        return -1;
+    hush_begin(&h);
+    rc = slurm_load_ctl_conf(0, ret);
+    free(hush_end(&h));
+    return rc ? failed("cannot ask for the configuration", err) : 0;
+}
+
+/* ---- submit ---- */
+
+struct request {
+    struct slurm_map map;
+    struct strv env;
+    char *argv[2];
+};
+
+static void request_release(struct request *q)
+{
+    slurm_map_release(&q->map);
+    strv_release(&q->env);
+}
+
+static int request_make(const struct sched_request *r, struct request *q, struct err *err)
+{
+    struct submit_env how = { 0 };
+    struct directives d = { 0 };
+    slurm_conf_t *conf = NULL;
+    int rc = -1;
+
+    *q = (struct request){ 0 };
+    if (load_config(&conf, err))
+        return -1;
+    how.umask = umask(0);
+    umask(how.umask);
+    how.nice = getpriority(PRIO_PROCESS, 0);
+    how.propagate = conf->propagate_rlimits;
+    how.propagate_except = conf->propagate_rlimits_except;
+    if (directives_parse(r->script, r->script_path, &d, err) || slurm_map_directives(&d, r, &q->map, err) ||
+        submit_environment(r, &d, &how, &q->env, err))
+        goto out;
+    q->argv[0] = (char *)(uintptr_t)r->script_path;
+    q->map.desc.argv = q->argv;
+    q->map.desc.argc = 1;
+    q->map.desc.script = (char *)(uintptr_t)r->script;
+    q->map.desc.environment = q->env.v;
+    q->map.desc.env_size = (uint32_t)q->env.n;
+    rc = 0;
+out:
+    directives_release(&d);
+    slurm_free_ctl_conf(conf);
+    return rc;
+}
+
+/* The errors after which sbatch itself tries again. */
+static bool busy(int e)
+{
+    return e == ESLURM_ERROR_ON_DESC_TO_RECORD_COPY || e == ESLURM_NODES_BUSY || e == EAGAIN;
+}
+
+static int slurm_submit(const struct sched_request *r, char **ret_job_id, struct err *err)
+{
+    submit_response_msg_t *answer = NULL;
+    struct request q;
+    struct hush h;
+    int rc;
+
+    if (request_make(r, &q, err)) {
+        request_release(&q);
+        return -1;
+    }
+    hush_begin(&h);
+    for (unsigned tries = 1; (rc = slurm_submit_batch_job(&q.map.desc, &answer)) && busy(slurm_get_errno()) && tries < 6;
+         tries++)
+        sleep(tries);
+    free(hush_end(&h));
+    if (rc || !answer)
+        rc = failed("the job is refused", err);
+    else
+        *ret_job_id = xasprintf("%u", answer->job_id);
+    if (answer)
+        slurm_free_submit_response_response_msg(answer);
+    request_release(&q);
+    return rc;
+}
+
+static int slurm_test(const struct sched_request *r, char **ret_text, struct err *err)
+{
+    will_run_response_msg_t *answer = NULL;
+    struct request q;
+    struct hush h;
+    char when[40];
+    struct tm tm;
+    int rc;
+
+    if (request_make(r, &q, err)) {
+        request_release(&q);
+        return -1;
+    }
+    hush_begin(&h);
+    rc = slurm_job_will_run2(&q.map.desc, &answer);
+    free(hush_end(&h));
+    request_release(&q);
+    if (rc || !answer)
+        return failed("the job would be refused", err);
+    localtime_r(&answer->start_time, &tm);
+    strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
+    *ret_text = xasprintf("the first task can start at %s on %s in partition %s with %u processors", when,
+                          answer->node_list ? answer->node_list : "?", answer->part_name ? answer->part_name : "?",
+                          answer->proc_cnt);
+    slurm_free_will_run_response_msg(answer);
+    return 0;
+}
+
+/* A plugin stack file that loads something adds options and environment that only sbatch gives. */
+static bool has_spank(const char *path)
+{
+    struct str t = { 0 };
+    bool found = false;
+
+    if (path && file_read(path, FILE_MAX_DEFAULT, &t, NULL) == 0)
+        for (const char *p = t.s; *p && !found; p += strcspn(p, "\n"), p += *p == '\n') {
+            p += strspn(p, " \t");
+            found = !strchr("#\n", *p) && *p;
+        }
+    str_release(&t);
+    return found;
+}
+
+static int slurm_accepts(const struct sched_request *r, struct err *err)
+{
+    struct directives d = { 0 };
+    slurm_conf_t *conf = NULL;
+    struct slurm_map map;
+    struct strv env = { 0 };
+    int rc = -1;
+
+    if (load_config(&conf, err))
+        return -1;
+    if (conf->cli_filter_plugins && *conf->cli_filter_plugins)
+        err_set(err, CODE_USAGE, "cli_filter '%s' is configured, which only Slurm's commands run",
+                conf->cli_filter_plugins);
+    else if (has_spank(conf->plugstack))
+        err_set(err, CODE_USAGE, "'%s' loads SPANK plugins, which only Slurm's commands run", conf->plugstack);
+    else
+        rc = directives_parse(r->script, r->script_path, &d, err);
+    if (rc == 0) {
+        rc = slurm_map_directives(&d, r, &map, err);
+        slurm_map_release(&map);
+    }
+    if (rc == 0)
+        rc = submit_environment(r, &d, &(struct submit_env){ 0 }, &env, err);
+    strv_release(&env);
+    directives_release(&d);
+    slurm_free_ctl_conf(conf);
+    return rc;
+}
+
+/* ---- tasks ---- */
+
+struct slot_of {
+    struct sched_tasks *tasks;
+    const slurm_job_info_t *job;
+};
+
+static void add_slot(void *arg, uint32_t slot)
+{
+    struct slot_of *s = arg;
+    struct sched_task *t = sched_task_of(s->tasks, slot);
+    uint32_t base = s->job->job_state & JOB_STATE_BASE;
+    const char *reason = slurm_job_reason_string((int)s->job->state_reason);
+
+    t->state = base == JOB_PENDING ? TASK_WAITING
+               : base == JOB_RUNNING || base == JOB_SUSPENDED || (s->job->job_state & JOB_COMPLETING) ? TASK_RUNNING
+                                                                                                      : TASK_ENDED;
+    if (s->job->job_state & (JOB_REQUEUE | JOB_SPECIAL_EXIT))
+        t->state = TASK_WAITING;
+    if (t->state == TASK_ENDED) {
+        t->exit = WIFEXITED(s->job->exit_code) ? WEXITSTATUS(s->job->exit_code) : 0;
+        t->signal = WIFSIGNALED(s->job->exit_code) ? WTERMSIG(s->job->exit_code) : 0;
+    }
+    free(t->reason);
+    free(t->node);
+    t->reason = xstrdup(reason);
+    t->node = xstrdup(s->job->nodes);
+}
+
+static int slurm_tasks(const char *job_id, struct sched_tasks *ret, struct err *err)
+{
+    job_info_msg_t *all = NULL;
+    struct hush h;
+    uint64_t id;
+    int rc;
+
+    if (str_to_u64(job_id, &id) || id > UINT32_MAX)
+        return err_set(err, CODE_USAGE, "'%s' is no job id of Slurm", job_id);
+    if (start(err))
+        return -1;
+    hush_begin(&h);
+    rc = slurm_load_job(&all, (uint32_t)id, SHOW_ALL);
+    free(hush_end(&h));
+    if (rc) /* a job that the controller knows no more has ended */
+        return slurm_get_errno() == ESLURM_INVALID_JOB_ID || rc == ESLURM_INVALID_JOB_ID
+                   ? 0
+                   : failed("cannot ask for the tasks", err);
+    for (uint32_t i = 0; i < all->record_count; i++) {
+        struct slot_of s = { ret, &all->job_array[i] };
+
+        if (s.job->array_task_str && *s.job->array_task_str)
+            sched_slots(s.job->array_task_str, add_slot, &s);
+        else
+            add_slot(&s, s.job->array_task_id == NO_VAL ? 0 : s.job->array_task_id);
+    }
+    slurm_free_job_info_msg(all);
+    return 0;
+}
+
+static int slurm_cancel(const char *job_id, struct err *err)
+{
+    struct hush h;
+    int rc;
+
+    if (start(err))
+        return -1;
+    hush_begin(&h);
+    rc = slurm_kill_job2(job_id, SIGKILL, 0, NULL); /* as scancel: TERM first, KILL after KillWait */
+    free(hush_end(&h));
+    if (rc && (slurm_get_errno() == ESLURM_ALREADY_DONE || slurm_get_errno() == ESLURM_INVALID_JOB_ID))
+        rc = 0;
+    return rc ? failed("cannot cancel", err) : 0;
+}
+
+static int slurm_find(const char *name, char **ret_job_id, struct err *err)
+{
+    job_info_msg_t *all = NULL;
+    uint32_t found = 0;
+    struct hush h;
+    int rc;
+
+    if (start(err))
+        return -1;
+    hush_begin(&h);
+    rc = slurm_load_job_user(&all, getuid(), SHOW_ALL);
+    free(hush_end(&h));
+    if (rc)
+        return failed("cannot look for the job", err);
+    for (uint32_t i = 0; i < all->record_count && !found; i++)
+        if (str_eq(all->job_array[i].name, name))
+            found = all->job_array[i].array_job_id ? all->job_array[i].array_job_id : all->job_array[i].job_id;
+    slurm_free_job_info_msg(all);
+    if (!found)
+        return err_set(err, CODE_NOTFOUND, "no job is named '%s'", name);
+    *ret_job_id = xasprintf("%u", found);
+    return 0;
+}
+
+static int slurm_limits(struct sched_limits *ret, struct err *err)
+{
+    slurm_conf_t *conf = NULL;
+
+    if (load_config(&conf, err))
+        return -1;
+    ret->array_size = conf->max_array_sz;
+    ret->job_count = conf->max_job_cnt;
+    slurm_free_ctl_conf(conf);
+    return 0;
+}
+
+const struct sched_backend recon_backend = {
+    .abi = RECON_BACKEND_ABI,
+    .name = "slurm",
+    .doc = "libslurm",
+    .submit = slurm_submit,
+    .tasks = slurm_tasks,
+    .cancel = slurm_cancel,
+    .accepts = slurm_accepts,
+    .test = slurm_test,
+    .find = slurm_find,
+    .limits = slurm_limits,
+};

@@ -1,0 +1,18 @@
+/* #SBATCH directives to libslurm's job description: one row an option, by the names of job's table. */
+#ifndef RECON_SLURM_MAP_H
+#define RECON_SLURM_MAP_H
+
+#include <slurm/slurm.h>
+#include "sched/sched_priv.h"
+
+struct slurm_map {
+    job_desc_msg_t desc;
+    struct strv owned; /* texts that desc points to */
+    long ntasks, cpus_per_task, min_nodes, max_nodes, ntasks_per_node; /* 0: not asked */
+};
+/* Fills desc but script and environment, as sbatch does. CODE_USAGE: a directive that has no row here, or whose value
+ * only sbatch reads; then sbatch is the way. m is initialised even on failure. */
+int slurm_map_directives(const struct directives *d, const struct sched_request *r, struct slurm_map *m, struct err *err);
+void slurm_map_release(struct slurm_map *m);
+
+#endif
