@@ -1,0 +1,215 @@
+#include "config.h"
+#include "check/check_priv.h"
+
+#include <stdlib.h>
+
+/* Libraries that hold code for many GPUs in containers of their own and choose at run time: one image that fits is
+ * enough. By the beginning of their SONAMEs. */
+static const char *const dispatching[] = {
+    "libcublas.so.",   "libcublasLt.so.", "libcudnn",     "libcufft",  "libcusparse", "libcusolver", "libcurand.so.",
+    "libnccl.so.",     "libnpp",          "libnvjpeg",    "libcutensor", "libnvshmem", "libcufile",   "libnvrtc",
+};
+
+static bool dispatches(const char *soname)
+{
+    for (size_t i = 0; soname && i < COUNT(dispatching); i++)
+        if (str_starts(soname, dispatching[i]))
+            return true;
+    return false;
+}
+
+static enum fit image_fit(const struct gpu_image *i, const char *capability, const char *isa)
+{
+    switch (compat_image_runs(i, capability, isa)) {
+    case 1: return FIT_SASS;
+    case 2: return FIT_PTX;
+    default: return i->kind == IMAGE_PTX && compat_image_runs(i, capability, NULL) ? FIT_PTX_TOO_NEW : FIT_NONE;
+    }
+}
+
+struct container {
+    enum fit fit;
+    bool any;        /* has an image that counts */
+    bool aside;      /* each image is for newer GPUs or for one architecture only: chosen at run time, not by the loader */
+    bool specific;   /* an image of the very architecture number but for its suffix */
+    char isa[16];
+};
+
+/* The images of one container, which stand together from *at on, that are, or are not, relocatable code. */
+static void judge_container(const struct gpu_images *l, size_t *at, bool relocatable, const char *capability,
+                            const char *isa, struct container *ret)
+{
+    int device = compat_capability(capability);
+    uint32_t number = l->v[*at].container;
+
+    *ret = (struct container){ .fit = FIT_NONE, .aside = true };
+    for (; *at < l->n && l->v[*at].container == number; ++*at) {
+        const struct gpu_image *g = &l->v[*at];
+        enum fit fit;
+
+        if (g->link_stub || g->relocatable != relocatable || g->kind == IMAGE_LTO)
+            continue;
+        ret->any = true;
+        fit = image_fit(g, capability, isa);
+        ret->aside = ret->aside && (g->arch > device || g->suffix);
+        ret->specific = ret->specific || (g->suffix && fit == FIT_NONE && g->arch / 10 == device / 10);
+        if (fit < ret->fit) {
+            ret->fit = fit;
+            if (g->kind == IMAGE_PTX)
+                snprintf(ret->isa, sizeof(ret->isa), "%u.%u", g->major, g->minor);
+        }
+    }
+}
+
+/* All containers of one kind of code. whole: one that fits is enough. */
+static void judge_all(const struct gpu_images *l, bool relocatable, bool whole, const char *capability, const char *isa,
+                      struct arch_verdict *ret)
+{
+    struct container best = { .fit = FIT_NONE }, worst = { .fit = FIT_NO_CODE }, c;
+    uint32_t aside = 0;
+
+    *ret = (struct arch_verdict){ .fit = FIT_NO_CODE };
+    for (size_t i = 0; i < l->n;) {
+        judge_container(l, &i, relocatable, capability, isa, &c);
+        if (!c.any)
+            continue;
+        ret->containers++;
+        ret->unfit += c.fit > FIT_PTX;
+        ret->specific = ret->specific || c.specific;
+        if (c.fit < best.fit)
+            best = c;
+        if (c.fit == FIT_NONE && c.aside)
+            aside++;
+        else if (c.fit > worst.fit)
+            worst = c;
+    }
+    if (!ret->containers)
+        return;
+    if (whole || worst.fit == FIT_NO_CODE) /* or nothing but containers that were put aside */
+        worst = best;
+    else
+        ret->unfit -= aside;
+    ret->fit = worst.fit;
+    snprintf(ret->isa, sizeof(ret->isa), "%s", worst.isa);
+}
+
+void arch_judge(const struct gpu_images *images, const char *soname, const char *capability, const char *driver_isa,
+                struct arch_verdict *ret)
+{
+    bool whole = dispatches(soname);
+    struct arch_verdict linked;
+
+    judge_all(images, false, whole, capability, driver_isa, ret);
+    if (ret->fit == FIT_SASS || ret->fit == FIT_PTX)
+        return;
+    /* separately compiled code (nvcc -rdc): the driver links the relocatable images when each of them fits */
+    judge_all(images, true, whole, capability, driver_isa, &linked);
+    if (linked.fit != FIT_NO_CODE && (ret->fit == FIT_NO_CODE || linked.fit < ret->fit)) {
+        *ret = linked;
+        if (ret->fit == FIT_SASS)
+            ret->fit = FIT_PTX; /* linking is compiling, too */
+    }
+}
+
+static void add_names(struct str *t, const struct gpu_images *l, enum image_kind kind, const char *prefix)
+{
+    struct strv names = { 0 };
+
+    for (size_t i = 0; i < l->n; i++) {
+        const struct gpu_image *g = &l->v[i];
+        char name[48];
+
+        if (g->kind != kind || g->link_stub)
+            continue;
+        if (kind == IMAGE_PTX)
+            snprintf(name, sizeof(name), "%s%u%.1s (ISA %u.%u)", prefix, g->arch, g->suffix ? (char[]){ g->suffix, 0 } : "",
+                     g->major, g->minor);
+        else
+            snprintf(name, sizeof(name), "%s%u%.1s", prefix, g->arch, g->suffix ? (char[]){ g->suffix, 0 } : "");
+        if (!strv_has(&names, name))
+            strv_add(&names, name);
+    }
+    for (size_t i = 0; i < names.n; i++)
+        str_addf(t, "%s%s", t->len ? i ? " " : ", " : "", names.v[i]);
+    strv_release(&names);
+}
+
+char *arch_list(const struct gpu_images *images)
+{
+    struct str t = { 0 };
+
+    add_names(&t, images, IMAGE_SASS, "sm_");
+    add_names(&t, images, IMAGE_PTX, "PTX compute_");
+    if (!t.len)
+        str_add(&t, "no code that a driver takes");
+    return str_take(&t);
+}
+
+char *gpu_words(const struct facts_gpu *g)
+{
+    if (!g->name || str_eq(g->name, "assumed"))
+        return xasprintf("a GPU of compute capability %s", g->compute_capability);
+    return xasprintf("GPU '%s' (compute capability %s)", g->name, g->compute_capability);
+}
+
+/* Another GPU of the same capability stands before it. */
+static bool repeated(const struct facts *f, size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (str_eq(f->gpus.v[j].compute_capability, f->gpus.v[i].compute_capability))
+            return true;
+    return false;
+}
+
+static void each_gpu(const struct check_case *c, const char *path, const char *soname, const struct gpu_images *images,
+                     arch_f *call, struct findings *out)
+{
+    const char *isa = compat_ptx_isa_of_cuda(driver_cuda(c->facts));
+
+    for (size_t i = 0; i < c->facts->gpus.n; i++) {
+        const struct facts_gpu *g = &c->facts->gpus.v[i];
+        struct arch_verdict v;
+
+        if (!compat_capability(g->compute_capability) || repeated(c->facts, i))
+            continue;
+        arch_judge(images, soname, g->compute_capability, isa, &v);
+        if (v.fit != FIT_NO_CODE)
+            call(c, path, images, g, &v, out);
+    }
+}
+
+/* Why the GPUs cannot be judged by, or NULL. GPUs of other vendors are another rule's. */
+static const char *gpus_unknown(const struct facts *f)
+{
+    bool nvidia = false;
+
+    for (size_t i = 0; i < f->gpus.n; i++) {
+        const struct facts_gpu *g = &f->gpus.v[i];
+
+        if (compat_capability(g->compute_capability))
+            return NULL;
+        nvidia = nvidia || str_eq(g->vendor, "nvidia");
+    }
+    if (f->gpus.n && !nvidia)
+        return NULL;
+    if (f->gpus.n)
+        return "the compute capability of the GPUs is not known";
+    return f->gpus_known ? "the node has no GPU" : "the GPUs of the node are not known";
+}
+
+int arch_each(const struct check_case *c, arch_f *call, struct findings *out, struct err *err)
+{
+    const char *unknown = gpus_unknown(c->facts);
+    struct walk w = { 0 };
+
+    while (walk_next(c, &w)) {
+        const struct object *o = &w.lib->object;
+
+        if (!o->images.n)
+            continue;
+        if (unknown)
+            return err_set(err, CODE_UNAVAILABLE, "'%s' has GPU code, but %s", library_name(w.lib), unknown);
+        each_gpu(c, library_name(w.lib), o->soname ? o->soname : w.lib->soname, &o->images, call, out);
+    }
+    return 0;
+}

@@ -1,0 +1,104 @@
+#include "config.h"
+#include "check/check_priv.h"
+
+#include <stdlib.h>
+
+static const struct {
+    unsigned input;
+    const char *words;
+} inputs[] = {
+    { CHECK_SPEC, "the job's description" },   { CHECK_PIN, "a pin" },     { CHECK_FACTS, "facts of the node" },
+    { CHECK_RESOLUTION, "resolved libraries" }, { CHECK_CLUSTER, "the cluster" }, { CHECK_ENV, "the environment as received" },
+};
+
+static unsigned present(const struct check_case *c)
+{
+    return (c->spec ? CHECK_SPEC : 0u) | (c->pin ? CHECK_PIN : 0u) | (c->facts ? CHECK_FACTS : 0u) |
+           (c->resolution ? CHECK_RESOLUTION : 0u) | (c->cluster ? CHECK_CLUSTER : 0u) | (c->received ? CHECK_ENV : 0u);
+}
+
+static void not_checked(struct findings *l, const struct rule *r, const char *why)
+{
+    findings_add(l, "not-checked", LEVEL_NOTE, SCOPE_NODE, r->name, "not checked: %s", why);
+    l->not_checked++;
+}
+
+static void run_rule(const struct rule *r, const struct check_case *c, struct findings *l)
+{
+    unsigned lacks = r->inputs & ~present(c);
+    struct str words = { 0 };
+    struct err err = { 0 };
+
+    if (lacks) {
+        str_add(&words, "it wants ");
+        for (size_t i = 0; i < COUNT(inputs); i++)
+            if (lacks & inputs[i].input)
+                str_addf(&words, "%s%s", words.len > 9 ? " and " : "", inputs[i].words);
+        not_checked(l, r, words.s);
+    } else if (r->eval(c, l, &err)) {
+        not_checked(l, r, err.code ? err.text : "the rule failed without a reason");
+    }
+    str_release(&words);
+}
+
+static size_t rank(const char *rule)
+{
+    size_t i = 0;
+
+    while (check_rules[i] && !str_eq(check_rules[i]->name, rule))
+        i++;
+    return i;
+}
+
+static bool before(const struct finding *a, const struct finding *b)
+{
+    return a->level != b->level ? a->level > b->level : rank(a->rule) < rank(b->rule);
+}
+
+/* Insertion sort: stable, and the lists are short. */
+static void order(struct findings *l)
+{
+    for (size_t i = 1; i < l->n; i++) {
+        struct finding f = l->v[i];
+        size_t j = i;
+
+        for (; j > 0 && before(&f, &l->v[j - 1]); j--)
+            l->v[j] = l->v[j - 1];
+        l->v[j] = f;
+    }
+}
+
+/* One root cause once: a rule speaks of an object once, though several closures hold it. */
+static void unique(struct findings *l)
+{
+    struct findings once = { .not_checked = l->not_checked, .ms = l->ms };
+
+    for (size_t i = 0; i < l->n; i++) {
+        bool known = false;
+
+        for (size_t j = 0; j < once.n && !known; j++)
+            known = str_eq(once.v[j].rule, l->v[i].rule) && str_eq(once.v[j].object, l->v[i].object) &&
+                    str_eq(once.v[j].text, l->v[i].text);
+        if (!known) {
+            *VEC_ADD(&once) = l->v[i];
+            memset(&l->v[i], 0, sizeof(l->v[i]));
+        }
+    }
+    findings_release(l);
+    *l = once;
+}
+
+void check(const struct check_case *c, const struct strv *skip, struct findings *ret)
+{
+    *ret = (struct findings){ 0 };
+    for (size_t i = 0; c->resolution && i < c->resolution->failed.n; i++) {
+        findings_add(ret, "not-checked", LEVEL_NOTE, SCOPE_NODE, "resolution", "not checked: %s",
+                     c->resolution->failed.v[i]);
+        ret->not_checked++;
+    }
+    for (size_t i = 0; check_rules[i]; i++)
+        if (!skip || !strv_has(skip, check_rules[i]->name))
+            run_rule(check_rules[i], c, ret);
+    unique(ret);
+    order(ret);
+}

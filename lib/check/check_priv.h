@@ -1,0 +1,63 @@
+/* What the files of lib/check share. */
+#ifndef RECON_CHECK_PRIV_H
+#define RECON_CHECK_PRIV_H
+
+#include "check/check.h"
+
+/* ---- compat.c ---- */
+
+struct compat_toolkit {
+    const char *cuda, *driver; /* driver: the toolkit's own; NULL: there is no such toolkit */
+    const char *ptx_isa;
+    int max_gcc;
+};
+const struct compat_toolkit *compat_toolkit(const char *cuda); /* NULL unknown */
+int compat_capability(const char *capability);                 /* "9.0" -> 90; 0: none such */
+int compat_gcc_of_node(const char *node);                      /* "GLIBCXX_3.4.30" -> 12; 0 unknown */
+
+/* ---- scene.c: what several rules ask of a case ---- */
+
+/* Walks every object of every closure, a path once. lib NULL at the end. Start with {0}. */
+struct walk {
+    size_t closure, index;
+    const struct closure *in;
+    const struct library *lib;
+};
+bool walk_next(const struct check_case *c, struct walk *w);
+
+const char *library_name(const struct library *l);    /* path, else SONAME */
+const char *needer(const struct closure *c, const struct library *l); /* who asked first */
+/* Found among the system's own libraries: on another node that node's would be taken. */
+bool library_of_system(const struct library *l);
+bool library_of_driver(const char *soname);           /* libcuda.so.1 and its kin: they come with the driver */
+/* The file that has the name but another class or machine, when it is found nowhere else; NULL. */
+const struct tried *library_wrong_class(const struct library *l);
+char *const *case_env(const struct check_case *c);    /* of the program: the resolution's, else as received; NULL unknown */
+const char *case_node(const struct check_case *c);    /* host name, "this node" if unknown */
+const char *driver_cuda(const struct facts *f);       /* CUDA version of the driver, by NVML or by its branch; NULL */
+/* "export LD_LIBRARY_PATH=DIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"; owned */
+char *remedy_library_path(const char *file);
+
+/* ---- arch.c: images against GPUs ---- */
+
+enum fit { FIT_NO_CODE, FIT_SASS, FIT_PTX, FIT_PTX_TOO_NEW, FIT_NONE }; /* from best to worst */
+struct arch_verdict {
+    enum fit fit;
+    uint32_t containers, unfit;  /* judged ones; those that do not run */
+    bool specific;               /* only the suffix (a, f) is in the way */
+    char isa[16];                /* PTX ISA of the image that fits but for the driver, or that will be compiled */
+};
+/* One object against one GPU. soname tells the libraries that choose among their images by themselves. */
+void arch_judge(const struct gpu_images *images, const char *soname, const char *capability, const char *driver_isa,
+                struct arch_verdict *ret);
+/* "sm_80 sm_86, PTX compute_90 (ISA 8.4)"; owned */
+char *arch_list(const struct gpu_images *images);
+/* Calls back for each object with GPU code and each distinct GPU of the node. -1 (with err) when there is code and the
+ * GPUs are not known. */
+typedef void arch_f(const struct check_case *c, const char *path, const struct gpu_images *images,
+                    const struct facts_gpu *gpu, const struct arch_verdict *v, struct findings *out);
+int arch_each(const struct check_case *c, arch_f *call, struct findings *out, struct err *err);
+/* "GPU 'NVIDIA H200' (9.0)"; owned */
+char *gpu_words(const struct facts_gpu *g);
+
+#endif

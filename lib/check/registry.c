@@ -1,0 +1,3 @@
+#include "config.h"
+#include "check/check.h"
+#include "check/rules.gen.h"

@@ -1,0 +1,53 @@
+#include "config.h"
+#include "check/check_priv.h"
+
+#include <stdlib.h>
+
+static char *remedy(const struct library *l)
+{
+    char *q = esc_shell(l->path), *text;
+
+    if (l->beside || l->candidates.n) {
+        char *to = esc_shell(l->beside ? path_base(l->beside) : l->candidates.v[0]);
+
+        text = xasprintf("ln -sf %s %s", to, q);
+        free(to);
+    } else if (l->why == WHY_LD_LIBRARY_PATH) {
+        text = xasprintf("install the library again, or take its folder out of LD_LIBRARY_PATH: mv %s %s.broken", q, q);
+    } else {
+        text = xasprintf("install the package again that owns it: dpkg -S %s || rpm -qf %s", q, q);
+    }
+    free(q);
+    return text;
+}
+
+static int eval(const struct check_case *c, struct findings *out, struct err *err)
+{
+    struct walk w = { 0 };
+
+    (void)err;
+    while (walk_next(c, &w)) {
+        char *what;
+
+        if (!w.lib->corrupt || !w.lib->path || w.lib->preload) /* a preload is warned of and left out */
+            continue;
+        what = remedy(w.lib);
+        finding_explain(findings_add(out, "lib-corrupt", LEVEL_ERROR, SCOPE_NODE, w.lib->path,
+                                     "%s, where '%s' needs a library; found by %s, and the loader looks no further",
+                                     w.lib->corrupt, needer(w.in, w.lib), name_of(why_names, w.lib->why)),
+                        NULL,
+                        w.lib->beside ? "a symlink was lost on the way: its text is the name of a file beside it"
+                                      : "the loader takes the first file of that name and ends there", what);
+        free(what);
+    }
+    return 0;
+}
+
+const struct rule rule_lib_corrupt = {
+    .name = "lib-corrupt",
+    .doc = "where a library should be, the loader meets a text, an empty or truncated file, or a directory, and ends",
+    .level = LEVEL_ERROR,
+    .scope = SCOPE_NODE,
+    .inputs = CHECK_RESOLUTION,
+    .eval = eval,
+};

@@ -1,0 +1,590 @@
+#include "config.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include "check/check_priv.h"
+
+/* A case made by hand: one closure whose [0] is the program, and facts of a healthy H100 node. */
+struct scene {
+    struct resolution r;
+    struct facts f;
+    struct pin p;
+    struct strv received;
+    struct check_case c;
+    struct findings out;
+};
+
+static struct closure *closure(struct scene *s)
+{
+    return &s->r.closures.v[0];
+}
+
+/* needs: "FILE:VERSION FILE:VERSION"; offers: "V V". */
+static struct library *add(struct scene *s, const char *soname, const char *path, enum why why, size_t needed_by,
+                           const char *needs, const char *offers)
+{
+    struct library *l = VEC_ADD(&closure(s)->libs);
+    struct strv list = { 0 };
+
+    l->soname = xstrdup(soname);
+    l->path = xstrdup(path);
+    l->why = why;
+    l->needed_by = needed_by;
+    l->found_in = SIZE_MAX;
+    l->object.path = xstrdup(path);
+    l->object.soname = xstrdup(soname);
+    l->object.has_versym = true;
+    if (needs)
+        strv_split(&list, needs, " ");
+    for (size_t i = 0; i < list.n; i++) {
+        char *colon = strchr(list.v[i], ':');
+        struct version_need *n = VEC_ADD(&l->object.needs);
+
+        n->weak = list.v[i][0] == '?';
+        *colon = 0;
+        n->file = xstrdup(list.v[i] + n->weak);
+        n->version = xstrdup(colon + 1);
+    }
+    strv_release(&list);
+    if (offers)
+        strv_split(&l->object.versions, offers, " ");
+    *VEC_ADD(&closure(s)->edges) = (struct edge){ needed_by, closure(s)->libs.n - 1, xstrdup(soname) };
+    strv_add(&closure(s)->libs.v[needed_by].object.needed, soname);
+    return &closure(s)->libs.v[closure(s)->libs.n - 1];
+}
+
+static void image(struct library *l, struct gpu_image i)
+{
+    *VEC_ADD(&l->object.images) = i;
+    l->object.images.containers = i.container + 1;
+}
+
+static void begin(struct scene *s)
+{
+    static const char *const assumed[] = {
+        "gpu=9.0", "driver.kernel_module=570.211.01", "driver.cuda=12.8", "os.glibc=2.36",
+        "toolkits=/usr/local/cuda-12.8", "toolkit_places=/usr/local",
+    };
+
+    memset(s, 0, sizeof(*s));
+    facts_minimal(&s->f);
+    for (size_t i = 0; i < COUNT(assumed); i++)
+        assert_int_equal(facts_assume(&s->f, assumed[i], NULL), 0);
+    free(s->f.node);
+    s->f.node = xstrdup("gpu017");
+    VEC_ADD(&s->r.closures);
+    add(s, "app", "/opt/app/bin/app", WHY_PATH, 0, "libc.so.6:GLIBC_2.34", NULL);
+    add(s, "libc.so.6", "/lib/libc.so.6", WHY_CACHE, 0, NULL, "GLIBC_2.2.5 GLIBC_2.34 GLIBC_2.36");
+    strv_release(&closure(s)->libs.v[0].object.needed);
+    s->c = (struct check_case){ .facts = &s->f, .resolution = &s->r };
+}
+
+/* Runs all rules; what is not-checked is left out of the list but counted. */
+static size_t judge(struct scene *s)
+{
+    size_t kept = 0;
+
+    findings_release(&s->out);
+    check(&s->c, NULL, &s->out);
+    for (size_t i = 0; i < s->out.n; i++)
+        kept += !str_eq(s->out.v[i].rule, "not-checked");
+    return kept;
+}
+
+static const struct finding *only(struct scene *s, const char *rule)
+{
+    struct str t = { 0 };
+
+    if (judge(s) == 1 && str_eq(s->out.v[0].rule, rule))
+        return &s->out.v[0];
+    findings_text(&s->out, true, false, &t);
+    fail_msg("wanted %s alone, got:\n%s", rule, t.len ? t.s : "nothing");
+    return NULL;
+}
+
+static void says(const struct finding *f, const char *text)
+{
+    if (!strstr(f->text, text))
+        fail_msg("'%s' lacks '%s'", f->text, text);
+}
+
+static const char *not_checked(const struct scene *s, const char *rule)
+{
+    for (size_t i = 0; i < s->out.n; i++)
+        if (str_eq(s->out.v[i].rule, "not-checked") && str_eq(s->out.v[i].object, rule))
+            return s->out.v[i].text;
+    return NULL;
+}
+
+static void end(struct scene *s)
+{
+    closure_release(closure(s));
+    free(s->r.closures.v);
+    facts_release(&s->f);
+    conf_release(pin_rows, &s->p);
+    strv_release(&s->received);
+    findings_release(&s->out);
+}
+
+/* ---- healthy ---- */
+
+static void silent_on_healthy(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    /* a weak need that nobody offers, an own library, code for the GPU with a too new PTX beside it */
+    add(&s, "libown.so.1", "/opt/app/lib/libown.so.1", WHY_RUNPATH, 0, "libc.so.6:GLIBC_2.36 ?libc.so.6:GLIBC_2.99", "OWN_1");
+    image(&closure(&s)->libs.v[0], (struct gpu_image){ .kind = IMAGE_SASS, .arch = 90 });
+    image(&closure(&s)->libs.v[0], (struct gpu_image){ .kind = IMAGE_PTX, .arch = 90, .major = 9, .minor = 4 });
+    assert_int_equal(judge(&s), 0);
+    assert_int_equal(findings_status(&s.out), 0);
+    end(&s);
+}
+
+static void nothing_known_is_not_checked(void **state)
+{
+    struct check_case c = { 0 };
+    struct findings out;
+
+    (void)state;
+    check(&c, NULL, &out);
+    assert_int_equal(findings_status(&out), 0);
+    for (size_t i = 0; i < out.n; i++) {
+        assert_string_equal(out.v[i].rule, "not-checked");
+        assert_int_equal(out.v[i].level, LEVEL_NOTE);
+    }
+    assert_int_equal(out.not_checked, out.n);
+    findings_release(&out);
+}
+
+static void skipped_is_silent(void **state)
+{
+    struct strv skip = { 0 };
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    add(&s, "libx.so.1", NULL, WHY_NOT_FOUND, 0, NULL, NULL);
+    strv_add(&skip, "lib-not-found");
+    check(&s.c, &skip, &s.out);
+    assert_int_equal(findings_status(&s.out), 0);
+    strv_release(&skip);
+    end(&s);
+}
+
+/* ---- libraries ---- */
+
+static void tried(struct library *l, const char *path, const char *why_not)
+{
+    *VEC_ADD(&l->tried) = (struct tried){ xstrdup(path), xstrdup(why_not), WHY_RUNPATH };
+}
+
+static void lib_not_found(void **state)
+{
+    const struct finding *f;
+    struct library *l;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    l = add(&s, "libtsdf.so.2", NULL, WHY_NOT_FOUND, 0, NULL, NULL);
+    tried(l, "/builds/ci-4711/out/lib", "no such directory");
+    closure(&s)->libs.v[0].object.runpath = xstrdup("/builds/ci-4711/out/lib");
+    *VEC_ADD(&closure(&s)->dirs) = (struct searched_dir){ xstrdup("/builds/ci-4711/out/lib"), 0 };
+    strv_add(&l->candidates, "/opt/app/lib/libtsdf.so.2");
+    f = only(&s, "lib-not-found");
+    says(f, "needed by '/opt/app/bin/app'");
+    says(f, "/builds/ci-4711/out/lib (no such directory)");
+    says(f, "/opt/app/lib/libtsdf.so.2");
+    assert_string_equal(f->hint, "runpath-dead");
+    assert_string_equal(f->remedy, "export LD_LIBRARY_PATH='/opt/app/lib'${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}");
+    assert_int_equal(f->scope, SCOPE_JOB);
+    assert_int_equal(findings_status(&s.out), CODE_JOB);
+    end(&s);
+}
+
+static void lib_not_found_hints(void **state)
+{
+    const struct finding *f;
+    struct library *l;
+    struct scene s;
+
+    (void)state;
+    begin(&s); /* the program's RUNPATH has it, a library without one needs it */
+    closure(&s)->libs.v[0].object.runpath = xstrdup("$ORIGIN/../lib");
+    add(&s, "liba.so.1", "/opt/app/lib/liba.so.1", WHY_RUNPATH, 0, NULL, NULL);
+    l = add(&s, "libb.so.1", NULL, WHY_NOT_FOUND, 2, NULL, NULL);
+    strv_add(&l->candidates, "/opt/app/lib/libb.so.1");
+    f = only(&s, "lib-not-found");
+    assert_string_equal(f->hint, "runpath-not-inherited");
+    says(f, "needed by '/opt/app/lib/liba.so.1'");
+    end(&s);
+
+    begin(&s);
+    l = add(&s, "libb.so.1", NULL, WHY_NOT_FOUND, 0, NULL, NULL);
+    tried(l, "/opt/x/libb.so.1", "permission denied");
+    f = only(&s, "lib-not-found");
+    assert_string_equal(f->hint, "unreadable");
+    assert_string_equal(f->remedy, "chmod a+r '/opt/x/libb.so.1'");
+    end(&s);
+
+    begin(&s);
+    l = add(&s, "libb.so.1", NULL, WHY_NOT_FOUND, 0, NULL, NULL);
+    strv_add(&l->candidates, "/usr/local/lib/libb.so.1");
+    f = only(&s, "lib-not-found");
+    assert_string_equal(f->hint, "cache-entry-missing");
+    end(&s);
+
+    begin(&s); /* the pin knows a place: another node has it */
+    conf_defaults(pin_rows, &s.p);
+    *VEC_ADD(&s.p.objects) = (struct pin_object){ .role = PIN_LIBRARY, .soname = xstrdup("libb.so.1"),
+                                                  .path = xstrdup("/usr/local/cuda-12.8/lib64/libb.so.1") };
+    s.c.pin = &s.p;
+    add(&s, "libb.so.1", NULL, WHY_NOT_FOUND, 0, NULL, NULL);
+    f = only(&s, "lib-not-found");
+    assert_int_equal(f->scope, SCOPE_NODE);
+    assert_non_null(strstr(f->remedy, "sbatch --exclude=gpu017"));
+    assert_int_equal(findings_status(&s.out), CODE_NODE);
+    end(&s);
+}
+
+static void lib_of_the_driver(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    add(&s, "libcuda.so.1", NULL, WHY_NOT_FOUND, 0, NULL, NULL);
+    s.c.elsewhere = true; /* another node's facts: its driver's files cannot be seen from here */
+    assert_int_equal(only(&s, "lib-not-found")->level, LEVEL_NOTE);
+    assert_int_equal(findings_status(&s.out), 0);
+    s.c.elsewhere = false;
+    says(only(&s, "lib-not-found"), "has a driver, but the loader does not find its libraries");
+    assert_int_equal(findings_status(&s.out), CODE_NODE);
+    assert_int_equal(facts_assume(&s.f, "gpu=none", NULL), 0);
+    free(s.f.driver.kernel_module);
+    s.f.driver.kernel_module = NULL;
+    says(only(&s, "lib-not-found"), "it comes with the NVIDIA driver, and gpu017 has no GPU");
+    end(&s);
+}
+
+static void lib_corrupt(void **state)
+{
+    const struct finding *f;
+    struct library *l;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    l = add(&s, "libuv3d.so.28", "/data/lib/libuv3d.so.28", WHY_LD_LIBRARY_PATH, 0, NULL, NULL);
+    l->corrupt = xstrdup("17 bytes of text");
+    l->beside = xstrdup("libuv3d.so.28.6.3");
+    f = only(&s, "lib-corrupt");
+    says(f, "17 bytes of text");
+    assert_string_equal(f->object, "/data/lib/libuv3d.so.28");
+    assert_string_equal(f->remedy, "ln -sf 'libuv3d.so.28.6.3' '/data/lib/libuv3d.so.28'");
+    l->preload = true;
+    assert_string_equal(only(&s, "preload-missing")->object, "libuv3d.so.28");
+    assert_int_equal(findings_status(&s.out), 0);
+    end(&s);
+}
+
+static void lib_wrong_class(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    tried(add(&s, "libgs.so.1", NULL, WHY_NOT_FOUND, 0, NULL, NULL), "/data/lib/libgs.so.1", "wrong class");
+    says(only(&s, "lib-wrong-class"), "only '/data/lib/libgs.so.1' has the name");
+    end(&s);
+}
+
+/* ---- versions ---- */
+
+static void symver_missing(void **state)
+{
+    const struct finding *f;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    add(&s, "libstdc++.so.6", "/conda/lib/libstdc++.so.6", WHY_LD_LIBRARY_PATH, 0, NULL, "GLIBCXX_3.4 GLIBCXX_3.4.9 GLIBCXX_3.4.21");
+    add(&s, "libown.so.1", "/opt/app/lib/libown.so.1", WHY_RUNPATH, 0,
+        "libstdc++.so.6:GLIBCXX_3.4.26 libstdc++.so.6:GLIBCXX_3.4.30 libstdc++.so.6:GLIBCXX_3.4", NULL);
+    f = only(&s, "symver-missing");
+    says(f, "'/opt/app/lib/libown.so.1' needs GLIBCXX_3.4.30 and 1 more");
+    says(f, "ends at GLIBCXX_3.4.21");
+    assert_string_equal(f->object, "/conda/lib/libstdc++.so.6");
+    assert_non_null(strstr(f->remedy, "module load gcc/12"));
+    strv_add(&closure(&s)->libs.v[2].candidates, "/opt/gcc12/lib64/libstdc++.so.6");
+    assert_non_null(strstr(only(&s, "symver-missing")->remedy, "export LD_LIBRARY_PATH='/opt/gcc12/lib64'"));
+    end(&s);
+}
+
+/* Facts of another node: its own libstdc++ is what counts, unless the program brings one. */
+static void symver_of_another_node(void **state)
+{
+    const struct finding *f;
+    struct facts_library *l;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    add(&s, "libstdc++.so.6", "/lib/libstdc++.so.6", WHY_CACHE, 0, NULL, "GLIBCXX_3.4 GLIBCXX_3.4.30");
+    add(&s, "libown.so.1", "/opt/app/lib/libown.so.1", WHY_RUNPATH, 0, "libstdc++.so.6:GLIBCXX_3.4.30", NULL);
+    s.c.elsewhere = true;
+    l = VEC_ADD(&s.f.libraries);
+    l->soname = xstrdup("libstdc++.so.6");
+    l->path = xstrdup("/usr/lib64/libstdc++.so.6");
+    strv_split(&l->versions, "GLIBCXX_3.4 GLIBCXX_3.4.19", " ");
+    f = only(&s, "symver-missing");
+    says(f, "'/usr/lib64/libstdc++.so.6' ends at GLIBCXX_3.4.19");
+    closure(&s)->libs.v[2].why = WHY_RPATH;
+    assert_int_equal(judge(&s), 0);
+    end(&s);
+}
+
+static void glibc_too_old(void **state)
+{
+    const struct finding *f;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    add(&s, "libown.so.1", "/opt/app/lib/libown.so.1", WHY_RUNPATH, 0, "libc.so.6:GLIBC_2.38 libc.so.6:GLIBC_2.37", NULL);
+    f = only(&s, "glibc-too-old"); /* and not symver-missing as well */
+    says(f, "'libown.so.1' needs glibc 2.38 (GLIBC_2.38), and gpu017 has 2.36");
+    assert_null(strstr(f->remedy, "LD_LIBRARY_PATH"));
+    end(&s);
+
+    begin(&s);
+    s.c.elsewhere = true;
+    assert_int_equal(facts_assume(&s.f, "os.glibc=2.17", NULL), 0);
+    add(&s, "libz.so.1", "/lib/libz.so.1", WHY_CACHE, 0, "libc.so.6:GLIBC_2.33", NULL); /* that node has its own */
+    add(&s, "libown.so.1", "/opt/app/lib/libown.so.1", WHY_RUNPATH, 0, "libc.so.6:GLIBC_ABI_DT_RELR", NULL);
+    f = only(&s, "glibc-too-old");
+    says(f, "needs glibc 2.36 (GLIBC_ABI_DT_RELR), and gpu017 has 2.17; 2 objects need more than 2.17");
+    end(&s);
+
+    begin(&s);
+    free(s.f.os.glibc);
+    s.f.os.glibc = NULL;
+    assert_int_equal(judge(&s), 0);
+    assert_non_null(strstr(not_checked(&s, "glibc-too-old"), "the glibc of gpu017 is not known"));
+    end(&s);
+}
+
+/* ---- GPUs ---- */
+
+static void arch(void **state)
+{
+    const struct finding *f;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    image(&closure(&s)->libs.v[0], (struct gpu_image){ .kind = IMAGE_SASS, .arch = 80 });
+    f = only(&s, "arch-no-image");
+    says(f, "'app' has no code for a GPU of compute capability 9.0; it holds sm_80");
+    assert_non_null(strstr(f->remedy, "-gencode arch=compute_90,code=sm_90"));
+    assert_int_equal(facts_assume(&s.f, "gpu=8.0,8.9", NULL), 0);
+    assert_int_equal(judge(&s), 0);
+    assert_int_equal(facts_assume(&s.f, "gpu=7.5,8.6,10.0,7.5", NULL), 0);
+    assert_int_equal(judge(&s), 2);
+    /* PTX of it: compiled at the first launch, or not readable by an old driver */
+    image(&closure(&s)->libs.v[0], (struct gpu_image){ .kind = IMAGE_PTX, .arch = 80, .major = 8, .minor = 5 });
+    assert_int_equal(facts_assume(&s.f, "gpu=9.0", NULL), 0);
+    assert_int_equal(only(&s, "arch-jit-only")->level, LEVEL_WARN);
+    assert_int_equal(facts_assume(&s.f, "driver.cuda=12.2", NULL), 0);
+    says(only(&s, "ptx-newer-than-driver"), "its ISA 8.5 is newer than ISA 8.2");
+    end(&s);
+}
+
+static void arch_not_known(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    image(&closure(&s)->libs.v[0], (struct gpu_image){ .kind = IMAGE_SASS, .arch = 80 });
+    assert_int_equal(facts_assume(&s.f, "gpu=none", NULL), 0);
+    assert_int_equal(judge(&s), 0);
+    assert_non_null(strstr(not_checked(&s, "arch-no-image"), "the node has no GPU"));
+    end(&s);
+}
+
+static void arch_per_container(void **state)
+{
+    const struct finding *f;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    image(&closure(&s)->libs.v[0], (struct gpu_image){ .kind = IMAGE_SASS, .arch = 90 });
+    image(&closure(&s)->libs.v[0], (struct gpu_image){ .kind = IMAGE_SASS, .arch = 80, .container = 1 });
+    f = only(&s, "arch-no-image");
+    assert_string_equal(f->hint, "per-container");
+    says(f, "1 of 2 parts");
+    end(&s);
+}
+
+static void driver(void **state)
+{
+    const struct finding *f;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    add(&s, "libcudart.so.10.2", "/x/cuda/libcudart.so.10.2", WHY_LD_LIBRARY_PATH, 0, NULL, NULL);
+    assert_int_equal(judge(&s), 0); /* older runtimes run on newer drivers */
+    assert_int_equal(facts_assume(&s.f, "driver.kernel_module=418.87.00", NULL), 0);
+    f = (judge(&s), &s.out.v[0]);
+    assert_string_equal(f->rule, "driver-too-old");
+    says(f, "driver 418.87.00 (CUDA 12.8) is older than 440.33, which CUDA 10.2 of 'libcudart.so.10.2' needs");
+    assert_non_null(strstr(f->cause, "below CUDA 11 there is no minor-version compatibility"));
+    end(&s);
+
+    begin(&s); /* a newer minor version of the same major */
+    add(&s, "libcudart.so.12", "/x/cuda/libcudart.so.12", WHY_LD_LIBRARY_PATH, 0, NULL, NULL);
+    image(&closure(&s)->libs.v[0], (struct gpu_image){ .kind = IMAGE_SASS, .arch = 90 });
+    closure(&s)->libs.v[0].object.images.toolkit = xstrdup("12.8");
+    assert_int_equal(facts_assume(&s.f, "driver.kernel_module=535.183.01", NULL), 0);
+    free(s.f.driver.cuda);
+    s.f.driver.cuda = NULL;
+    f = only(&s, "driver-too-old");
+    assert_int_equal(f->level, LEVEL_NOTE);
+    assert_string_equal(f->hint, "minor-version");
+    assert_int_equal(facts_assume(&s.f, "driver.kernel_module=470.82.01", NULL), 0);
+    f = only(&s, "driver-too-old");
+    assert_int_equal(f->level, LEVEL_ERROR);
+    says(f, "driver 470.82.01 (CUDA 11.4) is older than 525.60.13");
+    end(&s);
+}
+
+/* ---- environment ---- */
+
+static void pin_variable(struct scene *s, const char *name, enum pin_how how, const char *value)
+{
+    if (!s->c.pin)
+        conf_defaults(pin_rows, &s->p);
+    s->c.pin = &s->p;
+    *VEC_ADD(&s->p.variables) = (struct pin_variable){ xstrdup(name), how, xstrdup(value) };
+}
+
+static void cuda_home(void **state)
+{
+    const struct finding *f;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    pin_variable(&s, "CUDA_HOME", PIN_SET, "/usr/local/cuda-12.8/");
+    assert_int_equal(judge(&s), 0);
+    free(s.p.variables.v[0].value);
+    s.p.variables.v[0].value = xstrdup("/usr/local/cuda-11.8");
+    f = only(&s, "cuda-home-missing");
+    says(f, "CUDA_HOME=/usr/local/cuda-11.8 does not exist on gpu017; toolkits there: /usr/local/cuda-12.8");
+    free(s.p.variables.v[0].value);
+    s.p.variables.v[0].value = xstrdup("/sw/cuda/11.8"); /* nobody looked there */
+    assert_int_equal(judge(&s), 0);
+    assert_non_null(not_checked(&s, "cuda-home-missing"));
+    *VEC_ADD(&closure(&s)->dirs) = (struct searched_dir){ xstrdup("/sw/cuda/11.8/lib64"), 5 }; /* the search did */
+    assert_int_equal(judge(&s), 0);
+    assert_null(not_checked(&s, "cuda-home-missing"));
+    end(&s);
+}
+
+static void environment(void **state)
+{
+    const struct finding *f;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    pin_variable(&s, "CUDA_HOME", PIN_SET, "/usr/local/cuda-12.8");
+    pin_variable(&s, "LD_LIBRARY_PATH", PIN_PREPEND, "/a:/b");
+    pin_variable(&s, "LD_PRELOAD", PIN_UNSET, NULL);
+    strv_add(&s.received, "SLURM_JOB_ID=1");
+    strv_add(&s.received, "SLURM_STEP_ID=0");
+    s.c.received = s.received.v;
+    f = only(&s, "env-not-exported");
+    assert_string_equal(f->object, "CUDA_HOME, LD_LIBRARY_PATH");
+    says(f, "not in the environment of this Slurm step");
+    assert_non_null(strstr(f->remedy, "--export=ALL"));
+    assert_int_equal(f->level, LEVEL_ERROR);
+    s.c.restored = true;
+    assert_int_equal(only(&s, "env-not-exported")->level, LEVEL_WARN);
+    strv_add(&s.received, "CUDA_HOME=/usr/local/cuda-12.8");
+    strv_add(&s.received, "LD_LIBRARY_PATH=/a:/b:/c");
+    s.c.received = s.received.v;
+    assert_int_equal(judge(&s), 0);
+    env_set(&s.received, "LD_LIBRARY_PATH", "/a:/bc");
+    env_set(&s.received, "LD_PRELOAD", "libx.so");
+    s.c.received = s.received.v;
+    assert_int_equal(judge(&s), 2);
+    assert_string_equal(s.out.v[0].rule, "env-drift");
+    assert_string_equal(s.out.v[0].remedy, "export LD_LIBRARY_PATH='/a:/b'\"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"");
+    assert_string_equal(s.out.v[1].remedy, "unset LD_PRELOAD");
+    end(&s);
+}
+
+/* ---- the engine ---- */
+
+static void ordered_by_what_to_fix_first(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    pin_variable(&s, "CUDA_HOME", PIN_SET, "/usr/local/cuda-11.8");
+    image(&closure(&s)->libs.v[0], (struct gpu_image){ .kind = IMAGE_PTX, .arch = 80, .major = 7 });
+    add(&s, "libx.so.1", NULL, WHY_NOT_FOUND, 0, NULL, NULL);
+    *VEC_ADD(&s.r.closures) = (struct closure){ 0 }; /* a module's closure that misses the same */
+    s.r.closures.v[1] = (struct closure){ 0 };
+    *VEC_ADD(&s.r.closures.v[1].libs) = (struct library){ .soname = xstrdup("libx.so.1"), .why = WHY_NOT_FOUND };
+    assert_int_equal(judge(&s), 3);
+    assert_string_equal(s.out.v[0].rule, "cuda-home-missing");
+    assert_string_equal(s.out.v[1].rule, "lib-not-found");
+    assert_string_equal(s.out.v[2].rule, "arch-jit-only");
+    assert_int_equal(findings_status(&s.out), CODE_NODE); /* node and job together: another node settles it */
+    closure_release(&s.r.closures.v[1]);
+    end(&s);
+}
+
+static void registry(void **state)
+{
+    (void)state;
+    for (size_t i = 0; check_rules[i]; i++) {
+        const struct rule *r = check_rules[i];
+
+        assert_non_null(r->name);
+        assert_true(strlen(r->doc) > 20 && r->doc[strlen(r->doc) - 1] != '.');
+        assert_true(r->inputs != 0);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(check_rules[j]->name, r->name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(silent_on_healthy),   cmocka_unit_test(nothing_known_is_not_checked),
+        cmocka_unit_test(skipped_is_silent),   cmocka_unit_test(lib_not_found),
+        cmocka_unit_test(lib_not_found_hints), cmocka_unit_test(lib_of_the_driver),
+        cmocka_unit_test(lib_corrupt),         cmocka_unit_test(lib_wrong_class),
+        cmocka_unit_test(symver_missing),      cmocka_unit_test(symver_of_another_node),
+        cmocka_unit_test(glibc_too_old),       cmocka_unit_test(arch),
+        cmocka_unit_test(arch_not_known),      cmocka_unit_test(arch_per_container),
+        cmocka_unit_test(driver),              cmocka_unit_test(cuda_home),
+        cmocka_unit_test(environment),         cmocka_unit_test(ordered_by_what_to_fix_first),
+        cmocka_unit_test(registry),
+    };
+
+    return cmocka_run_group_tests_name("rules", tests, NULL, NULL);
+}
