@@ -1,0 +1,255 @@
+/* The reader: results that are there, then every events file in order. */
+#include "config.h"
+#include "report/report_priv.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+enum { DAMAGED_SHOWN = 20 };
+
+/* What is kept for a dataset while files are read. */
+struct mark {
+    bool published;
+    uint32_t file; /* the last events file that spoke of it, from 1 */
+};
+
+struct loading {
+    struct report *r;
+    struct mark *marks;
+    uint32_t file;
+    struct submap map; /* of submission map_sub */
+    int64_t map_sub;
+};
+
+static void add_damage(struct report *r, const char *text)
+{
+    if (r->damaged.n < DAMAGED_SHOWN)
+        strv_add(&r->damaged, text);
+}
+
+/* Folders are listed, since asking for each of a million datasets costs a parallel file system a minute. */
+static void find_published(struct loading *l)
+{
+    for (uint64_t block = 0; block * 1000 < l->r->n; block++) {
+        char *dir = xasprintf("%s/%llu", l->r->outputs, (unsigned long long)block);
+        DIR *d = opendir(dir);
+        struct dirent *e;
+        uint64_t i;
+
+        while (d && (e = readdir(d)))
+            if (str_to_u64(e->d_name, &i) == 0 && i < l->r->n && i / 1000 == block)
+                l->marks[i].published = run_done(l->r->run, i, NULL, NULL, false);
+        if (d)
+            closedir(d);
+        free(dir);
+    }
+}
+
+/* ---- one events file ---- */
+
+struct file {
+    struct loading *l;
+    const char *node;
+    struct finding stop; /* the last error since the last dataset's end; texts of the events */
+    const struct event_end *end;
+    uint64_t datasets; /* events of that type */
+};
+
+static void outcome(struct file *f, uint64_t i, const struct report_dataset *o)
+{
+    struct report *r = f->l->r;
+    struct report_dataset *d = &r->datasets[i];
+    uint32_t attempts = d->attempts + (f->l->marks[i].file != f->l->file);
+
+    f->l->marks[i].file = f->l->file;
+    if (d->state == STATE_DONE) {
+        d->attempts = attempts;
+        return;
+    }
+    *d = *o;
+    d->attempts = attempts;
+    d->reason = report_text_of(r, o->state == STATE_DONE ? NULL : o->reason);
+    d->rule = report_text_of(r, o->rule);
+    d->node = report_text_of(r, f->node);
+}
+
+static void see_dataset(struct file *f, const struct event_dataset *e)
+{
+    struct loading *l = f->l;
+    struct report_dataset o = { .state = STATE_FAILED, .exit = e->exit, .wall_ms = e->wall_ms, .vertices = e->vertices,
+                                .faces = e->faces, .reason = e->reason };
+
+    f->datasets++;
+    if (e->dataset >= l->r->n)
+        return;
+    if (str_eq(e->status, "done")) {
+        struct mark *m = &l->marks[e->dataset];
+
+        m->published = m->published || run_done(l->r->run, e->dataset, NULL, NULL, false);
+        if (m->published)
+            o.state = STATE_DONE;
+        else
+            o.reason = "it was reported done, but its published result is missing or damaged";
+    } else if (str_eq(e->status, "skipped")) {
+        o.state = STATE_SKIPPED;
+    } else if (f->stop.rule) {
+        o.rule = f->stop.rule;
+        o.reason = o.reason ? o.reason : f->stop.text;
+    }
+    f->stop = (struct finding){ 0 };
+    outcome(f, e->dataset, &o);
+}
+
+static void see(struct file *f, const struct event *e)
+{
+    struct report *r = f->l->r;
+
+    switch (e->type) {
+    case EVENT_ATTEMPT:
+        f->node = e->attempt.node;
+        break;
+    case EVENT_FINDING:
+        tally_finding(r, &e->finding, f->node);
+        if (e->finding.level == LEVEL_ERROR)
+            f->stop = e->finding;
+        break;
+    case EVENT_DATASET:
+        see_dataset(f, &e->dataset);
+        break;
+    case EVENT_STEP:
+        tally_step(r, &e->step);
+        break;
+    case EVENT_ALARM:
+        tally_alarm(r, e->alarm.rule, e->alarm.text, f->node);
+        break;
+    case EVENT_OUTPUT:
+        break;
+    case EVENT_END:
+        f->end = &e->end;
+        break;
+    }
+}
+
+/* What the end of an attempt says about the datasets of its slot that no event spoke of. */
+static void settle_slot(struct file *f, const uint32_t *list, uint32_t n)
+{
+    const struct event_end *end = f->end;
+    struct report_dataset o = { .state = STATE_FAILED, .exit = end ? end->exit : 0, .rule = f->stop.rule };
+    char reason[96] = "", *stop = NULL;
+
+    if (!end) {
+        o = (struct report_dataset){ .state = STATE_LOST, .reason = "no end recorded" };
+    } else if (str_eq(end->status, "refused")) {
+        o.state = STATE_REFUSED;
+        stop = f->stop.rule ? xasprintf("%s: %s: %s", f->stop.rule, f->stop.object, f->stop.text) : NULL;
+        o.reason = stop ? stop : "the launcher refused it";
+    } else if (str_eq(end->status, "ok") && !f->datasets && end->done == n) {
+        o.state = STATE_DONE; /* a program that was started once per task: its end is all there is */
+    } else {
+        if (end->signal)
+            snprintf(reason, sizeof(reason), "the attempt was ended by signal %d before this dataset was done", end->signal);
+        else
+            snprintf(reason, sizeof(reason), "the attempt ended with status %d before this dataset was done", end->exit);
+        o.reason = reason;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (f->l->marks[list[i]].file != f->l->file)
+            outcome(f, list[i], &o);
+    free(stop);
+}
+
+static const struct submap *map_of(struct loading *l, uint32_t sub)
+{
+    struct err err = { 0 };
+
+    if (l->map_sub != sub) {
+        submap_release(&l->map);
+        l->map_sub = sub;
+        if (run_read_map(l->r->run, sub, &l->map, &err))
+            add_damage(l->r, err.text);
+    }
+    return &l->map;
+}
+
+static int see_file(void *arg, uint32_t sub, uint32_t slot, uint32_t attempt, const char *path, struct err *err)
+{
+    struct loading *l = arg;
+    struct file f = { .l = l };
+    struct events_read events = { 0 };
+    const uint32_t *list;
+    struct err why = { 0 };
+    uint32_t n;
+
+    (void)attempt;
+    (void)err;
+    l->file++;
+    l->r->attempts++;
+    if (events_read(path, &events, &why))
+        add_damage(l->r, why.text);
+    for (size_t i = 0; i < events.n; i++)
+        see(&f, &events.v[i]);
+    if (submap_slot(map_of(l, sub), slot, &list, &n, NULL) == 0)
+        settle_slot(&f, list, n);
+    events_read_free(&events);
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static int load(struct loading *l, struct err *err)
+{
+    struct report *r = l->r;
+    struct strv nodes = { 0 };
+    struct err why = { 0 };
+
+    find_published(l);
+    if (run_each_events(r->run, see_file, l, err))
+        return -1;
+    for (uint64_t i = 0; i < r->n; i++)
+        if (l->marks[i].published && r->datasets[i].state != STATE_DONE)
+            r->datasets[i] = (struct report_dataset){ .state = STATE_DONE, .attempts = r->datasets[i].attempts };
+    if (run_submissions(r->run, &r->submissions, &why))
+        add_damage(r, why.text);
+    if (run_bad_nodes(r->run, &nodes, &why))
+        add_damage(r, why.text);
+    r->bad_nodes = nodes.n;
+    strv_release(&nodes);
+    tally_finish(r);
+    return 0;
+}
+
+struct report *report_load(const char *path, struct err *err)
+{
+    struct report *r = xcalloc(1, sizeof(*r));
+    struct loading l = { .r = r, .map_sub = -1 };
+    int rc = -1;
+
+    clock_iso(r->time);
+    r->run = run_open(path, err);
+    if (r->run) {
+        r->n = run_count(r->run);
+        r->outputs = path_join(run_path(r->run), "out");
+        r->datasets = xcalloc(r->n, sizeof(*r->datasets));
+        l.marks = xcalloc(r->n, sizeof(*l.marks));
+        rc = load(&l, err);
+    }
+    submap_release(&l.map);
+    free(l.marks);
+    if (rc == 0)
+        return r;
+    report_free(r);
+    return NULL;
+}
+
+void report_free(struct report *r)
+{
+    if (!r)
+        return;
+    tally_free(r);
+    run_free(r->run);
+    submissions_release(&r->submissions);
+    strv_release(&r->damaged);
+    free(r->datasets);
+    free(r->outputs);
+    free(r);
+}
