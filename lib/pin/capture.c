@@ -1,0 +1,508 @@
+#include "config.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "pin/pin_priv.h"
+
+const struct pin_default pin_default_variables[] = {
+    { "LD_LIBRARY_PATH", true, "where libraries are looked for first" },
+    { "LD_PRELOAD", true, "a library put before all others; a stray one of the node is kept out" },
+    { "LD_AUDIT", true, "loader plug-ins of tools; a stray one of the node is kept out" },
+    { "GLIBC_TUNABLES", false, "tuning of libc and its loader" },
+    { "PATH", false, "programs that the job starts by name" },
+    { "MANPATH", false, "set by modules together with PATH" },
+    { "CUDA_HOME", false, "the CUDA toolkit, as modules and build tools name it" },
+    { "CUDA_PATH", false, "the same by NVIDIA's name" },
+    { "CUDA_ROOT", false, "the same by some sites' name" },
+    { "CUDA_MODULE_LOADING", false, "lazy or eager loading of GPU code" },
+    { "CUDA_DEVICE_ORDER", false, "how CUDA numbers the GPUs" },
+    { "CUDA_CACHE_PATH", false, "where compiled PTX is kept" },
+    { "NVHPC_ROOT", false, "the NVIDIA HPC SDK" },
+    { "ROCM_PATH", false, "the ROCm installation" },
+    { "HIP_PATH", false, "the same for HIP" },
+    { "OMP_NUM_THREADS", false, "OpenMP" },
+    { "OMP_PROC_BIND", false, "OpenMP" },
+    { "OMP_PLACES", false, "OpenMP" },
+    { "OMP_SCHEDULE", false, "OpenMP" },
+    { "OMP_STACKSIZE", false, "OpenMP" },
+    { "MKL_NUM_THREADS", false, "threads of Intel MKL" },
+    { "OPENBLAS_NUM_THREADS", false, "threads of OpenBLAS" },
+    { "PYTHONPATH", false, "Python modules that kernels or wrappers import" },
+    { "PYTHONHOME", false, "the Python installation" },
+    { "PYTHONNOUSERSITE", false, "whether Python takes ~/.local" },
+    { "CONDA_PREFIX", false, "the active conda environment" },
+    { "CONDA_DEFAULT_ENV", false, "its name" },
+    { "VIRTUAL_ENV", false, "the active Python virtual environment" },
+    { "MODULEPATH", false, "where `module` looks" },
+    { "LOADEDMODULES", false, "what `module list` shows" },
+    { "_LMFILES_", false, "the files of those modules" },
+    { "LANG", false, "locale" },
+    { "LC_ALL", false, "locale" },
+    { NULL, false, NULL },
+};
+
+/* ---- the environment ---- */
+
+static void add_variable(struct pin *p, const char *name, const char *value)
+{
+    struct pin_variable *v;
+
+    for (size_t i = 0; i < p->variables.n; i++)
+        if (str_eq(p->variables.v[i].name, name))
+            return;
+    v = VEC_ADD(&p->variables);
+    v->name = xstrdup(name);
+    v->how = value ? PIN_SET : PIN_UNSET;
+    v->value = xstrdup(value);
+}
+
+/* "NCCL_*": every variable whose name begins so. */
+static void add_pattern(struct pin *p, const char *pattern, char *const *env)
+{
+    size_t n = strlen(pattern) - 1;
+
+    for (; env && *env; env++) {
+        const char *eq = strchr(*env, '=');
+        char *name;
+
+        if (!eq || (size_t)(eq - *env) < n || strncmp(*env, pattern, n))
+            continue;
+        name = xstrndup(*env, (size_t)(eq - *env));
+        add_variable(p, name, eq + 1);
+        free(name);
+    }
+}
+
+static void add_variables(struct pin *p, const struct pin_request *r)
+{
+    for (const struct pin_default *d = pin_default_variables; d->name; d++) {
+        const char *value = r->env ? env_get(r->env, d->name) : NULL;
+
+        if (value || d->always)
+            add_variable(p, d->name, value);
+    }
+    for (size_t i = 0; i < r->variables.n; i++) {
+        const char *name = r->variables.v[i];
+
+        if (str_ends(name, "*"))
+            add_pattern(p, name, r->env);
+        else
+            add_variable(p, name, r->env ? env_get(r->env, name) : NULL);
+    }
+}
+
+static void add_setting(struct pin *p, char *const *env)
+{
+    const char *loaded = env ? env_get(env, "LOADEDMODULES") : NULL, *prefix = NULL;
+    struct strv names = { 0 };
+
+    if (loaded)
+        strv_split(&names, loaded, ":");
+    for (size_t i = 0; i < names.n; i++)
+        if (*names.v[i])
+            strv_add(&p->modules, names.v[i]);
+    strv_release(&names);
+    if (env)
+        prefix = env_get(env, "VIRTUAL_ENV") ? env_get(env, "VIRTUAL_ENV") : env_get(env, "CONDA_PREFIX");
+    free(p->prefix);
+    p->prefix = xstrdup(prefix ? prefix : "");
+}
+
+/* ---- this host ---- */
+
+static int64_t limit_of(int which)
+{
+    struct rlimit l;
+
+    if (getrlimit((__rlimit_resource_t)which, &l))
+        return CONF_UNSET;
+    return l.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)l.rlim_cur;
+}
+
+/* /proc tells the umask without changing it for an instant. */
+static char *umask_text(void)
+{
+    struct str t = { 0 };
+    char *found = NULL, *line;
+
+    if (file_read("/proc/self/status", 1 << 16, &t, NULL) == 0 && (line = strstr(t.s, "\nUmask:"))) {
+        line += strlen("\nUmask:");
+        line += strspn(line, " \t");
+        found = xstrndup(line, strcspn(line, "\n"));
+    }
+    str_release(&t);
+    return found;
+}
+
+static void add_host(struct pin *p)
+{
+    char host[256] = "", when[32];
+
+    gethostname(host, sizeof(host) - 1);
+    clock_iso(when);
+    if (strchr(when, '.'))
+        strcpy(strchr(when, '.'), "Z"); /* seconds are enough */
+    p->captured.node = xstrdup(host);
+    p->captured.time = xstrdup(when);
+    p->captured.recon = xstrdup(PACKAGE_VERSION);
+    p->captured.umask = umask_text();
+    p->limits.memlock = limit_of(RLIMIT_MEMLOCK);
+    p->limits.open_files = limit_of(RLIMIT_NOFILE);
+}
+
+static void add_loader(struct pin *p, const char *path, const struct loader *l, bool reusable)
+{
+    struct object o;
+    struct stat st;
+
+    if (!path)
+        return;
+    p->loader.path = xstrdup(path);
+    strv_copy(&p->loader.hwcaps, &l->hwcaps);
+    if (l->cache_path && stat(l->cache_path, &st) == 0) {
+        p->loader.cache_size = st.st_size;
+        p->loader.cache_mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    }
+    if (reusable && object_read(path, false, &o, NULL) == 0) {
+        p->loader.build_id = xstrdup(o.build_id);
+        object_release(&o);
+    }
+}
+
+/* ---- objects ---- */
+
+static int64_t dir_index(struct pin *p, const struct searched_dir *d)
+{
+    for (size_t i = 0; i < p->dirs.n; i++)
+        if (str_eq(p->dirs.v[i].path, d->path))
+            return (int64_t)i;
+    *VEC_ADD(&p->dirs) = (struct pin_dir){ xstrdup(d->path), d->mtime_ns };
+    return (int64_t)p->dirs.n - 1;
+}
+
+static size_t object_index(const struct pin *p, const struct library *lib)
+{
+    for (size_t i = 0; i < p->objects.n; i++)
+        if (lib->path ? str_eq(p->objects.v[i].path, lib->path)
+                      : !p->objects.v[i].path && str_eq(p->objects.v[i].soname, lib->soname))
+            return i;
+    return SIZE_MAX;
+}
+
+static void fill_object(struct pin *p, const struct closure *c, size_t i, int role)
+{
+    const struct library *lib = &c->libs.v[i];
+    struct pin_object *o = pin_add_object(p);
+    struct stat st;
+
+    o->role = role;
+    if (role == PIN_LIBRARY)
+        o->soname = xstrdup(lib->soname);
+    o->path = xstrdup(lib->path);
+    o->why = (int)lib->why;
+    if (lib->found_in != SIZE_MAX)
+        o->found_in = dir_index(p, &c->dirs.v[lib->found_in]);
+    for (size_t j = 0; j < lib->missed.n; j++)
+        *VEC_ADD(&o->missed) = dir_index(p, &c->dirs.v[lib->missed.v[j]]);
+    o->build_id = xstrdup(lib->object.build_id);
+    if (lib->object.path) {
+        o->size = lib->object.size;
+        o->mtime_ns = lib->object.mtime_ns;
+    } else if (lib->path && stat(lib->path, &st) == 0) { /* a script */
+        o->size = st.st_size;
+        o->mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    }
+    pin_gpu_sets(&lib->object.images, &o->gpu);
+}
+
+static void need_once(struct conf_ints *l, int64_t i)
+{
+    for (size_t j = 0; j < l->n; j++)
+        if (l->v[j] == i)
+            return;
+    *VEC_ADD(l) = i;
+}
+
+/* The objects of a closure that the pin has not got, and who needs them all. */
+static void add_objects(struct pin *p, const struct closure *c, int role)
+{
+    size_t *at = xcalloc(c->libs.n, sizeof(*at));
+
+    for (size_t i = 0; i < c->libs.n; i++) {
+        at[i] = object_index(p, &c->libs.v[i]);
+        if (at[i] != SIZE_MAX)
+            continue;
+        fill_object(p, c, i, i == 0 ? role : PIN_LIBRARY);
+        at[i] = p->objects.n - 1;
+    }
+    for (size_t i = 0; i < c->edges.n; i++)
+        if (at[c->edges.v[i].to] != 0)
+            need_once(&p->objects.v[at[c->edges.v[i].to]].needed_by, (int64_t)at[c->edges.v[i].from]);
+    free(at);
+}
+
+/* ---- what the objects ask for ---- */
+
+/* Files that belong to the system are not the job's: each node has its own. */
+static bool of_system(const struct library *lib, const struct loader *l)
+{
+    for (size_t i = 0; lib->path && i < l->dirs.n; i++)
+        if (str_starts(lib->path, l->dirs.v[i]) && lib->path[strlen(l->dirs.v[i])] == '/')
+            return true;
+    return lib->why == WHY_LOADED;
+}
+
+static void highest(char **field, const char *version)
+{
+    if (*field && version_cmp(*field, version) >= 0)
+        return;
+    free(*field);
+    *field = xstrdup(version);
+}
+
+static void highest_need(char **field, const struct object *o, const char *prefix)
+{
+    for (size_t i = 0; i < o->needs.n; i++) {
+        const char *v = o->needs.v[i].version;
+
+        if (str_starts(v, prefix) && v[strlen(prefix)] >= '0' && v[strlen(prefix)] <= '9')
+            highest(field, v + strlen(prefix));
+    }
+}
+
+/* "13.0" from the file name libcudart.so.13.0.96, else from the SONAME. */
+static char *cudart_version(const struct library *lib)
+{
+    char *real = realpath(lib->path, NULL), *text = NULL;
+    const char *at = real ? strstr(path_base(real), ".so.") : NULL;
+    unsigned major, minor;
+    int n = at ? sscanf(at, ".so.%u.%u", &major, &minor) : 0;
+
+    if (n < 2) {
+        at = strstr(lib->soname, ".so.");
+        n = at ? sscanf(at, ".so.%u.%u", &major, &minor) : 0;
+        minor = n < 2 ? 0 : minor;
+    }
+    if (n >= 1)
+        text = xasprintf("%u.%u", major, minor);
+    free(real);
+    return text;
+}
+
+/* Minimum driver by the minor-version rule. Source: CUDA compatibility guide, table "minor version compatibility". */
+static const char *driver_for(const char *cuda)
+{
+    static const struct { const char *major, *driver; } rows[] = {
+        { "11.", "450.80.02" }, { "12.", "525.60.13" }, { "13.", "580.65.06" },
+    };
+
+    for (size_t i = 0; cuda && i < COUNT(rows); i++)
+        if (str_starts(cuda, rows[i].major))
+            return rows[i].driver;
+    return NULL;
+}
+
+static void add_requires(struct pin *p, const struct closure *c, const struct loader *l, char **toolkit)
+{
+    for (size_t i = 0; i < c->libs.n; i++) {
+        const struct library *lib = &c->libs.v[i];
+
+        if (lib->path && str_starts(lib->soname, "libcudart.so.") && !p->requires.cuda_runtime)
+            p->requires.cuda_runtime = cudart_version(lib);
+        if (of_system(lib, l))
+            continue;
+        highest_need(&p->requires.glibc, &lib->object, "GLIBC_");
+        highest_need(&p->requires.glibcxx, &lib->object, "GLIBCXX_");
+        if (lib->object.isa && (!p->requires.cpu_isa || strcmp(lib->object.isa, p->requires.cpu_isa) > 0)) {
+            free(p->requires.cpu_isa);
+            p->requires.cpu_isa = xstrdup(lib->object.isa);
+        }
+        if (lib->object.images.toolkit)
+            highest(toolkit, lib->object.images.toolkit);
+    }
+}
+
+/* ---- digests, in parallel: libraries of half a gigabyte are common ---- */
+
+struct digests {
+    struct pin *p;
+    size_t next;
+    pthread_mutex_t lock;
+    struct err err;
+};
+
+static void *digest_worker(void *arg)
+{
+    struct digests *d = arg;
+
+    for (;;) {
+        char digest[DIGEST_SIZE];
+        struct err err = { 0 };
+        size_t i;
+        int rc;
+
+        pthread_mutex_lock(&d->lock);
+        i = d->next++;
+        pthread_mutex_unlock(&d->lock);
+        if (i >= d->p->objects.n)
+            return NULL;
+        if (!d->p->objects.v[i].path || d->p->objects.v[i].size == CONF_UNSET)
+            continue;
+        rc = digest_file(d->p->objects.v[i].path, digest, &err);
+        if (rc == 0)
+            d->p->objects.v[i].digest = xstrdup(digest);
+        pthread_mutex_lock(&d->lock);
+        if (rc && !d->err.code)
+            d->err = err;
+        pthread_mutex_unlock(&d->lock);
+    }
+}
+
+static int add_digests(struct pin *p, struct err *err)
+{
+    struct digests d = { .p = p, .lock = PTHREAD_MUTEX_INITIALIZER };
+    pthread_t threads[8];
+    size_t n = 0, want = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+
+    for (want = want > COUNT(threads) ? COUNT(threads) : want; n < want; n++)
+        if (pthread_create(&threads[n], NULL, digest_worker, &d))
+            break;
+    digest_worker(&d);
+    while (n)
+        pthread_join(threads[--n], NULL);
+    if (d.err.code && err)
+        *err = d.err;
+    return d.err.code ? -1 : 0;
+}
+
+/* ---- refusing ---- */
+
+/* "libx.so.1 (needed by ...) was found nowhere; looked in a, b, c". */
+static int refuse_missing(const struct closure *c, const struct library *lib, struct err *err)
+{
+    struct str where = { 0 };
+
+    for (size_t i = 0; i < lib->tried.n && where.len < 600; i++)
+        str_addf(&where, "%s%s (%s)", i ? ", " : "; looked at ", lib->tried.v[i].path, lib->tried.v[i].why_not);
+    err_set(err, CODE_JOB, "'%s', which '%s' needs, was not found%s", lib->soname, c->libs.v[lib->needed_by].path,
+            where.s ? where.s : "");
+    str_release(&where);
+    return -1;
+}
+
+static int refuse(const struct closure *c, struct err *err)
+{
+    struct version_misses m = { 0 };
+    int rc = 0;
+
+    for (size_t i = 0; i < c->libs.n && rc == 0; i++) {
+        const struct library *lib = &c->libs.v[i];
+
+        if (lib->corrupt && !lib->preload)
+            rc = err_set(err, CODE_JOB, "'%s', which '%s' needs, is %s", lib->path, c->libs.v[lib->needed_by].path,
+                         lib->corrupt);
+        else if (!lib->path && !lib->preload)
+            rc = refuse_missing(c, lib, err);
+    }
+    closure_versions(c, &m);
+    for (size_t i = 0; i < m.n && rc == 0; i++)
+        if (!m.v[i].weak)
+            rc = err_set(err, CODE_JOB, "'%s' needs version '%s'%s%s%s", c->libs.v[m.v[i].object].path, m.v[i].version,
+                         m.v[i].provider == SIZE_MAX ? ", which nothing that it loads offers" : ", which '",
+                         m.v[i].provider == SIZE_MAX ? "" : c->libs.v[m.v[i].provider].path,
+                         m.v[i].provider == SIZE_MAX ? "" : "' does not offer");
+    free(m.v);
+    return rc;
+}
+
+/* ---- the whole ---- */
+
+struct capture {
+    const struct pin_request *r;
+    struct loader l, other;
+    const struct loader *use;
+    struct closure program;
+    char *toolkit;
+    bool reusable; /* everything resolved */
+};
+
+static int take(struct capture *x, struct pin *p, const struct closure *c, int role, struct err *err)
+{
+    struct err why = { 0 };
+
+    if (refuse(c, &why)) {
+        x->reusable = false;
+        if (!x->r->allow_missing) {
+            if (err)
+                *err = why;
+            return -1;
+        }
+    }
+    add_objects(p, c, role);
+    add_requires(p, c, x->use, &x->toolkit);
+    return 0;
+}
+
+static int capture_objects(struct capture *x, struct pin *p, struct err *err)
+{
+    const struct pin_request *r = x->r;
+
+    if (closure_resolve(r->programs.v[0], r->env, r->cwd, x->use, true, &x->program, err))
+        return -1;
+    if (take(x, p, &x->program, PIN_PROGRAM, err))
+        return -1;
+    for (size_t i = 1; i < r->programs.n; i++) {
+        struct closure c = { 0 };
+        int rc;
+
+        if (closure_extend(&x->program, r->programs.v[i], r->env, r->cwd, x->use, true, &c, err))
+            return -1;
+        rc = take(x, p, &c, PIN_MODULE, err);
+        closure_release(&c);
+        if (rc)
+            return -1;
+    }
+    return 0;
+}
+
+int pin_capture(const struct pin_request *r, struct pin *ret, struct err *err)
+{
+    struct capture x = { .r = r, .reusable = true };
+    struct pin p = { 0 };
+    const char *driver;
+    int rc;
+
+    if (!r->programs.n)
+        return err_set(err, CODE_USAGE, "no program to pin");
+    conf_defaults(pin_rows, &p);
+    p.version = 1;
+    add_variables(&p, r);
+    add_setting(&p, r->env);
+    add_host(&p);
+    loader_of(NULL, "", &x.l);
+    x.use = loader_for(&x.l, r->programs.v[0], &x.other);
+    rc = capture_objects(&x, &p, err);
+    if (rc == 0) {
+        const struct object *main = &x.program.libs.v[x.program.main].object;
+
+        if (!p.requires.cuda_runtime)
+            p.requires.cuda_runtime = xstrdup(x.toolkit);
+        driver = driver_for(p.requires.cuda_runtime);
+        p.requires.driver = xstrdup(driver);
+        add_loader(&p, main->interp ? main->interp : x.use->path, x.use, x.reusable && x.use == &x.l);
+        rc = add_digests(&p, err);
+    }
+    if (rc)
+        pin_release(&p);
+    else
+        *ret = p;
+    closure_release(&x.program);
+    loader_release(&x.l);
+    loader_release(&x.other);
+    free(x.toolkit);
+    return rc;
+}

@@ -1,0 +1,407 @@
+#include "config.h"
+
+#include <stdlib.h>
+#include "pin/pin_priv.h"
+
+const struct name pin_how_names[] = {
+    { "set", PIN_SET }, { "prepend", PIN_PREPEND }, { "append", PIN_APPEND }, { "unset", PIN_UNSET }, { NULL, 0 },
+};
+const struct name pin_role_names[] = {
+    { "program", PIN_PROGRAM }, { "module", PIN_MODULE }, { "library", PIN_LIBRARY }, { NULL, 0 },
+};
+
+/* ---- the rows of the file (doc/format-pin.md) ---- */
+
+#define AT(type, member) offsetof(struct type, member)
+#define SUB(member) (offsetof(struct pin, member) - offsetof(struct pin, captured))
+
+static const struct conf_row captured_rows[] = {
+    { .name = "node", .type = CONF_TEXT, .offset = SUB(captured.node), .doc = "host where the pin was taken" },
+    { .name = "time", .type = CONF_TEXT, .offset = SUB(captured.time), .doc = "when, UTC" },
+    { .name = "recon", .type = CONF_TEXT, .offset = SUB(captured.recon), .doc = "version that took it" },
+    { .name = "umask", .type = CONF_TEXT, .offset = SUB(captured.umask), .doc = "umask there, octal" },
+    { 0 },
+};
+#undef SUB
+static const struct conf_row variable_rows[] = {
+    { .name = "name", .type = CONF_TEXT, .offset = AT(pin_variable, name), .flags = CONF_REQUIRED, .doc = "its name" },
+    { .name = "how", .type = CONF_CHOICE, .offset = AT(pin_variable, how), .def = "set", .names = pin_how_names,
+      .doc = "what the job does with it: set, prepend or append (with a colon), unset" },
+    { .name = "value", .type = CONF_TEXT, .offset = AT(pin_variable, value), .doc = "its value" },
+    { 0 },
+};
+#define SUB(member) (offsetof(struct pin, member) - offsetof(struct pin, limits))
+static const struct conf_row limit_rows[] = {
+    { .name = "memlock", .type = CONF_INT, .offset = SUB(limits.memlock), .doc = "bytes, -1 unlimited" },
+    { .name = "open_files", .type = CONF_INT, .offset = SUB(limits.open_files), .doc = "number, -1 unlimited" },
+    { 0 },
+};
+#undef SUB
+#define SUB(member) (offsetof(struct pin, member) - offsetof(struct pin, requires))
+static const struct conf_row require_rows[] = {
+    { .name = "glibc", .type = CONF_TEXT, .offset = SUB(requires.glibc),
+      .doc = "highest GLIBC version that the pinned files ask for, those of the system left out" },
+    { .name = "glibcxx", .type = CONF_TEXT, .offset = SUB(requires.glibcxx), .doc = "the same for GLIBCXX" },
+    { .name = "cuda_runtime", .type = CONF_TEXT, .offset = SUB(requires.cuda_runtime),
+      .doc = "version of the CUDA runtime that is loaded, or linked in" },
+    { .name = "driver", .type = CONF_TEXT, .offset = SUB(requires.driver),
+      .doc = "lowest NVIDIA driver that this runtime takes (minor-version compatibility)" },
+    { .name = "cpu_isa", .type = CONF_TEXT, .offset = SUB(requires.cpu_isa),
+      .doc = "x86 ISA level that a pinned file's property note needs" },
+    { 0 },
+};
+#undef SUB
+#define SUB(member) (offsetof(struct pin, member) - offsetof(struct pin, loader))
+static const struct conf_row loader_rows[] = {
+    { .name = "path", .type = CONF_TEXT, .offset = SUB(loader.path), .doc = "the program's loader" },
+    { .name = "build_id", .type = CONF_TEXT, .offset = SUB(loader.build_id), .doc = "its build-id" },
+    { .name = "cache_size", .type = CONF_INT, .offset = SUB(loader.cache_size), .doc = "size of ld.so.cache" },
+    { .name = "cache_mtime_ns", .type = CONF_INT, .offset = SUB(loader.cache_mtime_ns), .doc = "time of ld.so.cache" },
+    { .name = "hwcaps", .type = CONF_TEXTS, .offset = SUB(loader.hwcaps),
+      .doc = "glibc-hwcaps subdirectories that were searched, best first" },
+    { 0 },
+};
+#undef SUB
+static const struct conf_row dir_rows[] = {
+    { .name = "path", .type = CONF_TEXT, .offset = AT(pin_dir, path), .flags = CONF_REQUIRED, .doc = "a directory" },
+    { .name = "mtime_ns", .type = CONF_INT, .offset = AT(pin_dir, mtime_ns), .def = "0",
+      .doc = "its time; 0: there was none" },
+    { 0 },
+};
+static const struct conf_row gpu_rows[] = {
+    { .name = "containers", .type = CONF_INT, .offset = AT(pin_gpu, containers), .def = "1",
+      .doc = "how many containers (translation units) have this set" },
+    { .name = "sass", .type = CONF_TEXTS, .offset = AT(pin_gpu, sass), .doc = "machine code: sm_90, sm_90a, sm_100f" },
+    { .name = "ptx", .type = CONF_TEXTS, .offset = AT(pin_gpu, ptx), .doc = "PTX: compute_90" },
+    { .name = "ptx_isa", .type = CONF_TEXT, .offset = AT(pin_gpu, ptx_isa), .doc = "highest PTX ISA of the set" },
+    { .name = "toolkit", .type = CONF_TEXT, .offset = AT(pin_gpu, toolkit), .doc = "highest toolkit that built it" },
+    { 0 },
+};
+static const struct conf_row object_rows[] = {
+    { .name = "role", .type = CONF_CHOICE, .offset = AT(pin_object, role), .def = "library", .names = pin_role_names,
+      .doc = "program, module (loaded later by name), library" },
+    { .name = "soname", .type = CONF_TEXT, .offset = AT(pin_object, soname), .doc = "name that it was asked by" },
+    { .name = "path", .type = CONF_TEXT, .offset = AT(pin_object, path),
+      .doc = "the file; absent: found nowhere (--allow-missing)" },
+    { .name = "needed_by", .type = CONF_INTS, .offset = AT(pin_object, needed_by), .doc = "objects that need it" },
+    { .name = "why", .type = CONF_CHOICE, .offset = AT(pin_object, why), .def = "path", .names = why_names,
+      .doc = "step of the search that found it" },
+    { .name = "found_in", .type = CONF_INT, .offset = AT(pin_object, found_in), .doc = "its directory in dirs" },
+    { .name = "missed", .type = CONF_INTS, .offset = AT(pin_object, missed),
+      .doc = "directories of dirs that were searched before in vain" },
+    { .name = "build_id", .type = CONF_TEXT, .offset = AT(pin_object, build_id), .doc = "GNU build-id" },
+    { .name = "size", .type = CONF_INT, .offset = AT(pin_object, size), .doc = "bytes" },
+    { .name = "mtime_ns", .type = CONF_INT, .offset = AT(pin_object, mtime_ns), .doc = "time" },
+    { .name = "digest", .type = CONF_TEXT, .offset = AT(pin_object, digest), .doc = "XXH3 of the file" },
+    { .name = "gpu", .type = CONF_LIST, .offset = AT(pin_object, gpu), .sub = gpu_rows, .size = sizeof(struct pin_gpu),
+      .doc = "sets of GPU images" },
+    { 0 },
+};
+const struct conf_row pin_rows[] = {
+    { .name = "version", .type = CONF_INT, .offset = AT(pin, version), .flags = CONF_REQUIRED, .doc = "1" },
+    { .name = "captured", .type = CONF_GROUP, .offset = AT(pin, captured), .sub = captured_rows, .doc = "origin" },
+    { .name = "variables", .type = CONF_LIST, .offset = AT(pin, variables), .sub = variable_rows,
+      .size = sizeof(struct pin_variable), .doc = "environment variables that the job gets" },
+    { .name = "modules", .type = CONF_TEXTS, .offset = AT(pin, modules), .doc = "environment modules that were loaded" },
+    { .name = "prefix", .type = CONF_TEXT, .offset = AT(pin, prefix), .def = "", .doc = "conda or venv prefix" },
+    { .name = "limits", .type = CONF_GROUP, .offset = AT(pin, limits), .sub = limit_rows, .doc = "limits there" },
+    { .name = "requires", .type = CONF_GROUP, .offset = AT(pin, requires), .sub = require_rows, .doc = "least versions" },
+    { .name = "loader", .type = CONF_GROUP, .offset = AT(pin, loader), .sub = loader_rows,
+      .doc = "what the search depended on besides" },
+    { .name = "dirs", .type = CONF_LIST, .offset = AT(pin, dirs), .sub = dir_rows, .size = sizeof(struct pin_dir),
+      .doc = "directories that were looked into" },
+    { .name = "objects", .type = CONF_LIST, .offset = AT(pin, objects), .flags = CONF_REQUIRED, .sub = object_rows,
+      .size = sizeof(struct pin_object), .doc = "files in load order" },
+    { 0 },
+};
+
+/* ---- reading and writing ---- */
+
+static int check_indices(const char *file, size_t object, const char *what, const struct conf_ints *l, size_t limit,
+                         struct err *err)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i] < 0 || (uint64_t)l->v[i] >= limit)
+            return err_set(err, CODE_USAGE, "%s: objects[%zu]: '%s' holds %lld, wanted 0 to %zu", file, object, what,
+                           (long long)l->v[i], limit ? limit - 1 : 0);
+    return 0;
+}
+
+static int check_object(const char *file, const struct pin *p, size_t i, struct err *err)
+{
+    const struct pin_object *o = &p->objects.v[i];
+
+    if (!o->path && !o->soname)
+        return err_set(err, CODE_USAGE, "%s: objects[%zu] has neither path nor soname", file, i);
+    if (o->path && *o->path != '/')
+        return err_set(err, CODE_USAGE, "%s: objects[%zu]: path '%s' is not absolute", file, i, o->path);
+    if (o->found_in != CONF_UNSET && (o->found_in < 0 || (uint64_t)o->found_in >= p->dirs.n))
+        return err_set(err, CODE_USAGE, "%s: objects[%zu]: 'found_in' holds %lld, dirs has %zu entries", file, i,
+                       (long long)o->found_in, p->dirs.n);
+    return check_indices(file, i, "needed_by", &o->needed_by, p->objects.n, err) ||
+                   check_indices(file, i, "missed", &o->missed, p->dirs.n, err)
+               ? -1
+               : 0;
+}
+
+static int check_pin(const char *file, const struct pin *p, struct err *err)
+{
+    if (p->version != 1)
+        return err_set(err, CODE_USAGE, "%s: version is %lld, this recon reads 1", file, (long long)p->version);
+    if (!p->objects.n || p->objects.v[0].role != PIN_PROGRAM || !p->objects.v[0].path)
+        return err_set(err, CODE_USAGE, "%s: the first of objects is no program with a path", file);
+    for (size_t i = 0; i < p->objects.n; i++)
+        if (check_object(file, p, i, err))
+            return -1;
+    for (size_t i = 0; i < p->variables.n; i++) {
+        const struct pin_variable *v = &p->variables.v[i];
+
+        if (!*v->name || strchr(v->name, '='))
+            return err_set(err, CODE_USAGE, "%s: variables[%zu]: '%s' is no name of a variable", file, i, v->name);
+        if (v->how != PIN_UNSET && !v->value)
+            return err_set(err, CODE_USAGE, "%s: variables[%zu]: '%s' has no value", file, i, v->name);
+    }
+    return 0;
+}
+
+int pin_read(const char *path, struct pin *ret, struct err *err)
+{
+    struct pin p = { 0 };
+    struct str text = { 0 };
+    struct conf *c = NULL;
+    char digest[DIGEST_SIZE];
+    int rc = -1;
+
+    if (file_read(path, FILE_MAX_DEFAULT, &text, err))
+        goto out;
+    if (!text.len) {
+        err_set(err, CODE_USAGE, "%s is empty, wanted a pin (recon-pin capture)", path);
+        goto out;
+    }
+    c = conf_parse(text.s, text.len, path, err);
+    if (!c)
+        goto out;
+    rc = conf_bind(c, pin_rows, &p, err) || check_pin(path, &p, err) ? -1 : 0;
+    if (rc) {
+        pin_release(&p);
+    } else {
+        digest_bytes(text.s, text.len, digest);
+        p.digest = xstrdup(digest);
+        *ret = p;
+    }
+out:
+    conf_free(c);
+    str_release(&text);
+    return rc;
+}
+
+int pin_write(const char *path, struct pin *p, struct err *err)
+{
+    struct str text = { 0 };
+    char digest[DIGEST_SIZE];
+    int rc;
+
+    conf_write(pin_rows, p, &text);
+    rc = file_write(path, text.s, text.len, 0644, err);
+    if (rc == 0) {
+        digest_bytes(text.s, text.len, digest);
+        free(p->digest);
+        p->digest = xstrdup(digest);
+    }
+    str_release(&text);
+    return rc;
+}
+
+struct pin_object *pin_add_object(struct pin *p)
+{
+    struct pin_object *o = VEC_ADD(&p->objects);
+
+    conf_defaults(object_rows, o);
+    return o;
+}
+
+void pin_release(struct pin *p)
+{
+    conf_release(pin_rows, p);
+    free(p->digest);
+    memset(p, 0, sizeof(*p));
+}
+
+/* ---- the environment ---- */
+
+static void replay(struct strv *env, const struct pin_variable *v)
+{
+    const char *old = env->n ? env_get(env->v, v->name) : NULL;
+    char *value = NULL;
+
+    if (v->how == PIN_PREPEND && old && *old)
+        value = xasprintf("%s:%s", v->value, old);
+    else if (v->how == PIN_APPEND && old && *old)
+        value = xasprintf("%s:%s", old, v->value);
+    else if (v->how != PIN_UNSET)
+        value = xstrdup(v->value);
+    env_set(env, v->name, value);
+    free(value);
+}
+
+void pin_environment(const struct pin *p, char *const *env, struct strv *ret)
+{
+    for (; env && *env; env++)
+        strv_add(ret, *env);
+    for (size_t i = 0; i < p->variables.n; i++)
+        replay(ret, &p->variables.v[i]);
+}
+
+/* ---- GPU images ---- */
+
+static char *image_name(const struct gpu_image *g)
+{
+    return xasprintf("%s%u%s", g->kind == IMAGE_PTX ? "compute_" : "sm_", g->arch,
+                     g->suffix == 'a' ? "a" : g->suffix == 'f' ? "f" : "");
+}
+
+static void add_once(struct strv *l, const char *s)
+{
+    if (!strv_has(l, s))
+        strv_add(l, s);
+}
+
+static void set_add(struct pin_gpu *set, const struct gpu_image *g)
+{
+    char *name, *isa;
+
+    if (g->kind == IMAGE_LTO)
+        return;
+    name = image_name(g);
+    add_once(g->kind == IMAGE_PTX ? &set->ptx : &set->sass, name);
+    free(name);
+    if (g->kind != IMAGE_PTX)
+        return;
+    isa = xasprintf("%u.%u", g->major, g->minor);
+    if (!set->ptx_isa || version_cmp(isa, set->ptx_isa) > 0) {
+        free(set->ptx_isa);
+        set->ptx_isa = isa;
+    } else {
+        free(isa);
+    }
+}
+
+static void set_release(struct pin_gpu *set)
+{
+    strv_release(&set->sass);
+    strv_release(&set->ptx);
+    free(set->ptx_isa);
+    free(set->toolkit);
+    memset(set, 0, sizeof(*set));
+}
+
+static bool same_texts(const struct strv *a, const struct strv *b)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (!strv_has(b, a->v[i]))
+            return false;
+    return a->n == b->n;
+}
+
+/* Counts the set with an equal one, or appends it. */
+static void sets_take(struct pin_gpus *l, struct pin_gpu *set, const char *toolkit)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (same_texts(&l->v[i].sass, &set->sass) && same_texts(&l->v[i].ptx, &set->ptx) &&
+            str_eq(l->v[i].ptx_isa, set->ptx_isa)) {
+            l->v[i].containers++;
+            set_release(set);
+            return;
+        }
+    set->containers = 1;
+    set->toolkit = xstrdup(toolkit);
+    *VEC_ADD(l) = *set;
+}
+
+/* PTX in relocatable containers is what the driver links from when no linked code fits: those with PTX must all do. */
+static void add_relocatable(const struct gpu_images *l, struct pin_gpu *set)
+{
+    struct strv common = { 0 }, kept;
+    bool first = true;
+
+    for (size_t i = 0; i < l->n;) {
+        struct pin_gpu one = { 0 };
+        size_t j = i;
+
+        for (; j < l->n && l->v[j].container == l->v[i].container; j++)
+            if (l->v[j].relocatable && l->v[j].kind == IMAGE_PTX)
+                set_add(&one, &l->v[j]);
+        i = j;
+        if (one.ptx.n) {
+            kept = (struct strv){ 0 };
+            for (size_t k = 0; k < one.ptx.n; k++)
+                if (first || strv_has(&common, one.ptx.v[k]))
+                    strv_add(&kept, one.ptx.v[k]);
+            strv_release(&common);
+            common = kept;
+            first = false;
+        }
+        set_release(&one);
+    }
+    for (size_t i = 0; i < l->n; i++) {
+        char *name = l->v[i].relocatable && l->v[i].kind == IMAGE_PTX ? image_name(&l->v[i]) : NULL;
+
+        if (name && strv_has(&common, name))
+            set_add(set, &l->v[i]);
+        free(name);
+    }
+    strv_release(&common);
+}
+
+/* The final link of relocatable code is one container of SASS without PTX, the first that is no stub. */
+static uint32_t linked_container(const struct gpu_images *l)
+{
+    bool relocatable = false;
+
+    for (size_t i = 0; i < l->n; i++)
+        relocatable |= l->v[i].relocatable;
+    for (size_t i = 0; relocatable && i < l->n; i++)
+        if (!l->v[i].relocatable && !l->v[i].link_stub)
+            return l->v[i].container;
+    return UINT32_MAX;
+}
+
+void pin_gpu_sets(const struct gpu_images *l, struct pin_gpus *ret)
+{
+    uint32_t linked = linked_container(l);
+    bool any = false;
+
+    for (size_t i = 0; i < l->n;) {
+        struct pin_gpu set = { 0 };
+        uint32_t at = l->v[i].container;
+
+        for (; i < l->n && l->v[i].container == at; i++)
+            if (!l->v[i].link_stub && !l->v[i].relocatable)
+                set_add(&set, &l->v[i]);
+        if (at == linked)
+            add_relocatable(l, &set);
+        if (set.sass.n || set.ptx.n) {
+            sets_take(ret, &set, l->toolkit);
+            any = true;
+        } else {
+            set_release(&set);
+        }
+    }
+    if (!any) { /* relocatable code alone: all that there is is linked by the driver */
+        struct pin_gpu set = { 0 };
+
+        add_relocatable(l, &set);
+        if (set.ptx.n)
+            sets_take(ret, &set, l->toolkit);
+        else
+            set_release(&set);
+    }
+}
+
+void pin_gpus_release(struct pin_gpus *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        set_release(&l->v[i]);
+    free(l->v);
+    memset(l, 0, sizeof(*l));
+}

@@ -1,0 +1,17 @@
+/* pin/pin_priv.h - what the files of lib/pin share. */
+#ifndef RECON_PIN_PRIV_H
+#define RECON_PIN_PRIV_H
+
+#include "pin/pin.h"
+
+struct pin_object *pin_add_object(struct pin *p); /* with the rows' defaults */
+
+/* The loader of facts (NULL, or silent about it: this host's, or by table for another root). */
+void loader_of(const struct facts *f, const char *root, struct loader *ret);
+/* l, or where the program wants another loader of this host that is root's or the user's: that one, in *scratch. */
+const struct loader *loader_for(const struct loader *l, const char *program, struct loader *scratch);
+
+/* Unchanged since the pin: fills ret->closures from the pin and gives true. */
+bool resolution_reuse(const struct pin *p, const struct facts *f, const struct loader *l, struct resolution *ret);
+
+#endif
