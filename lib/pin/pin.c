@@ -303,6 +303,17 @@ static bool same_texts(const struct strv *a, const struct strv *b)
     return a->n == b->n;
 }
 
+static int by_version(const void *a, const void *b)
+{
+    return version_cmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void sort(struct strv *l)
+{
+    if (l->n > 1)
+        qsort(l->v, l->n, sizeof(*l->v), by_version);
+}
+
 /* Counts the set with an equal one, or appends it. */
 static void sets_take(struct pin_gpus *l, struct pin_gpu *set, const char *toolkit)
 {
@@ -313,6 +324,8 @@ static void sets_take(struct pin_gpus *l, struct pin_gpu *set, const char *toolk
             set_release(set);
             return;
         }
+    sort(&set->sass);
+    sort(&set->ptx);
     set->containers = 1;
     set->toolkit = xstrdup(toolkit);
     *VEC_ADD(l) = *set;

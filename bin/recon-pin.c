@@ -1,0 +1,349 @@
+/* recon-pin: what a job was promised, taken on the login node, and held against this one. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "cli.h"
+#include "pin/pin.h"
+#include "record/record.h"
+
+enum { K_ENV = 256, K_MISSING, K_FORMAT, K_LIBS, K_QUICK };
+
+static const struct argp_option rows[] = {
+    { "output", 'o', "FILE", 0, "capture: write the pin there (default: standard output)", 1 },
+    { "env", K_ENV, "VARIABLE", 0, "capture: this variable too; NAME* takes all that begin so; may be given again", 1 },
+    { "allow-missing", K_MISSING, NULL, 0, "capture: record libraries that are not found instead of refusing", 1 },
+    { "quick", K_QUICK, NULL, 0, "verify: compare sizes and build-ids, read no file whole", 2 },
+    { "format", K_FORMAT, "text|jsonl", 0, "verify: form of the differences", 2 },
+    { "libs", K_LIBS, NULL, 0, "show: the libraries, one a line", 3 },
+    { 0 },
+};
+
+struct options {
+    const char *output, *format;
+    bool allow_missing, quick, libs;
+    struct strv env, args;
+};
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+    struct options *o = state->input;
+
+    switch (key) {
+    case 'o': o->output = value; break;
+    case K_ENV: strv_add(&o->env, value); break;
+    case K_MISSING: o->allow_missing = true; break;
+    case K_FORMAT: o->format = value; break;
+    case K_QUICK: o->quick = true; break;
+    case K_LIBS: o->libs = true; break;
+    case ARGP_KEY_ARG: strv_add(&o->args, value); break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* ---- capture ---- */
+
+/* A program by name is looked for in PATH as a shell does. Owned. */
+static char *program_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    struct strv dirs = { 0 };
+    char *found = NULL;
+
+    if (!strchr(name, '/') && path)
+        strv_split(&dirs, path, ":");
+    for (size_t i = 0; i < dirs.n && !found; i++) {
+        char *one = path_join(*dirs.v[i] ? dirs.v[i] : ".", name);
+
+        if (access(one, X_OK) == 0)
+            found = xstrdup(one);
+        free(one);
+    }
+    strv_release(&dirs);
+    return found ? found : xstrdup(name);
+}
+
+static char *from_here(const char *path)
+{
+    char *cwd = getcwd(NULL, 0), *whole;
+
+    while (str_starts(path, "./"))
+        path += 2;
+    whole = path_join(cwd ? cwd : "/", path);
+    free(cwd);
+    return whole;
+}
+
+static int print_pin(const struct pin *p)
+{
+    struct str t = { 0 };
+
+    conf_write(pin_rows, p, &t);
+    fwrite(t.s, 1, t.len, stdout);
+    str_release(&t);
+    return 0;
+}
+
+static int capture(const struct options *o)
+{
+    struct pin_request r = { .env = environ, .allow_missing = o->allow_missing };
+    struct pin p = { 0 };
+    struct err err = { 0 };
+    int rc;
+
+    if (o->args.n < 2)
+        return cli_error(CODE_USAGE, "capture: name a program, and the modules that it loads");
+    for (size_t i = 1; i < o->args.n; i++) {
+        char *path = i == 1 ? program_path(o->args.v[i]) : xstrdup(o->args.v[i]), *whole = from_here(path);
+
+        strv_add(&r.programs, whole);
+        free(path);
+        free(whole);
+    }
+    strv_copy(&r.variables, &o->env);
+    rc = pin_capture(&r, &p, &err);
+    if (rc == 0)
+        rc = o->output && !str_eq(o->output, "-") ? pin_write(o->output, &p, &err) : print_pin(&p);
+    strv_release(&r.programs);
+    strv_release(&r.variables);
+    pin_release(&p);
+    return rc ? cli_fail(&err) : 0;
+}
+
+/* ---- verify ---- */
+
+static void print_difference(const struct pin_difference *d)
+{
+    char *object = esc_terminal(d->object), *words = esc_terminal(d->text);
+
+    printf("%s: %s: %s\n", d->rule, object, words);
+    free(object);
+    free(words);
+}
+
+static void print_findings(const struct pin_differences *l, double ms)
+{
+    struct findings f = { .ms = ms };
+    struct str t = { 0 };
+
+    for (size_t i = 0; i < l->n; i++) {
+        const struct pin_difference *d = &l->v[i];
+        bool error = d->missing || str_eq(d->rule, "symver-missing") || str_eq(d->rule, "glibc-too-old");
+
+        findings_add(&f, d->rule, error ? LEVEL_ERROR : LEVEL_WARN, d->missing ? SCOPE_JOB : SCOPE_NODE, d->object, "%s",
+                     d->text);
+    }
+    findings_json(&f, &t);
+    fwrite(t.s, 1, t.len, stdout);
+    str_release(&t);
+    findings_release(&f);
+}
+
+static int verify(const struct options *o)
+{
+    bool jsonl = str_eq(o->format, "jsonl");
+    struct pin_differences l = { 0 };
+    struct resolution r = { 0 };
+    double t0 = clock_ms();
+    struct err err = { 0 };
+    struct pin p;
+    int status = 0;
+
+    if (o->args.n != 2)
+        return cli_error(CODE_USAGE, "verify: name one pin");
+    if (pin_read(o->args.v[1], &p, &err))
+        return cli_fail(&err);
+    if (resolve(&p, NULL, "", environ, &r, &err)) {
+        pin_release(&p);
+        return cli_fail(&err);
+    }
+    pin_compare(&p, &r, environ, !o->quick, &l);
+    for (size_t i = 0; i < l.n; i++) {
+        status = l.v[i].missing || status == CODE_JOB ? CODE_JOB : CODE_NODE;
+        if (!jsonl)
+            print_difference(&l.v[i]);
+    }
+    if (jsonl)
+        print_findings(&l, clock_ms() - t0);
+    else if (!l.n)
+        printf("no difference: %zu files, %zu variables\n", p.objects.n, p.variables.n);
+    pin_differences_release(&l);
+    resolution_release(&r);
+    pin_release(&p);
+    return status;
+}
+
+/* ---- show ---- */
+
+static void line(const char *name, const char *value)
+{
+    char *safe = value ? esc_terminal(value) : NULL;
+
+    if (safe && *safe)
+        printf("%-10s %s\n", name, safe);
+    free(safe);
+}
+
+static void show_texts(const char *name, const struct strv *l)
+{
+    struct str t = { 0 };
+
+    for (size_t i = 0; i < l->n; i++)
+        str_addf(&t, "%s%s", i ? " " : "", l->v[i]);
+    line(name, t.s);
+    str_release(&t);
+}
+
+static void show_requires(const struct pin *p)
+{
+    const struct { const char *name, *value; } rows_of[] = {
+        { "glibc", p->requires.glibc }, { "libstdc++", p->requires.glibcxx }, { "CUDA runtime", p->requires.cuda_runtime },
+        { "driver", p->requires.driver }, { "CPU", p->requires.cpu_isa },
+    };
+    struct str t = { 0 };
+
+    for (size_t i = 0; i < COUNT(rows_of); i++)
+        if (rows_of[i].value)
+            str_addf(&t, "%s%s %s", t.len ? ", " : "", rows_of[i].name, rows_of[i].value);
+    line("requires", t.s);
+    str_release(&t);
+}
+
+static void show_gpu(const struct pin_object *o)
+{
+    for (size_t i = 0; i < o->gpu.n; i++) {
+        const struct pin_gpu *g = &o->gpu.v[i];
+        struct str t = { 0 };
+
+        str_addf(&t, "%s: %lld x", path_base(o->path), (long long)g->containers);
+        for (size_t j = 0; j < g->sass.n; j++)
+            str_addf(&t, " %s", g->sass.v[j]);
+        for (size_t j = 0; j < g->ptx.n; j++)
+            str_addf(&t, " %s", g->ptx.v[j]);
+        if (g->ptx_isa)
+            str_addf(&t, ", PTX ISA %s", g->ptx_isa);
+        if (g->toolkit)
+            str_addf(&t, ", toolkit %s", g->toolkit);
+        line("gpu", t.s);
+        str_release(&t);
+    }
+}
+
+static void show_summary(const struct pin *p)
+{
+    size_t count[3] = { 0 };
+    char *taken = xasprintf("%s on %s by recon %s, umask %s", p->captured.time ? p->captured.time : "?",
+                            p->captured.node ? p->captured.node : "?", p->captured.recon ? p->captured.recon : "?",
+                            p->captured.umask ? p->captured.umask : "?");
+    struct str files = { 0 };
+
+    line("program", p->objects.v[0].path);
+    for (size_t i = 0; i < p->objects.n; i++) {
+        if (p->objects.v[i].role >= 0 && (size_t)p->objects.v[i].role < COUNT(count))
+            count[p->objects.v[i].role]++;
+        if (p->objects.v[i].role == PIN_MODULE)
+            line("module", p->objects.v[i].path);
+    }
+    line("captured", taken);
+    show_requires(p);
+    show_texts("loaded", &p->modules);
+    line("prefix", p->prefix);
+    str_addf(&files, "%zu: %zu program, %zu module%s, %zu librar%s", p->objects.n, count[PIN_PROGRAM],
+             count[PIN_MODULE], count[PIN_MODULE] == 1 ? "" : "s", count[PIN_LIBRARY],
+             count[PIN_LIBRARY] == 1 ? "y" : "ies");
+    line("files", files.s);
+    for (size_t i = 0; i < p->objects.n; i++)
+        if (p->objects.v[i].path)
+            show_gpu(&p->objects.v[i]);
+    for (size_t i = 0; i < p->variables.n; i++) {
+        const struct pin_variable *v = &p->variables.v[i];
+        char *t = v->how == PIN_UNSET ? xasprintf("%s is unset", v->name)
+                                      : xasprintf("%s%s%s", v->name,
+                                                  v->how == PIN_PREPEND  ? " begins with "
+                                                  : v->how == PIN_APPEND ? " ends with "
+                                                                         : "=",
+                                                  v->value);
+
+        line("variable", t);
+        free(t);
+    }
+    line("digest", p->digest);
+    str_release(&files);
+    free(taken);
+}
+
+static void show_libs(const struct pin *p)
+{
+    for (size_t i = 0; i < p->objects.n; i++) {
+        const struct pin_object *o = &p->objects.v[i];
+        char *name = esc_terminal(o->soname ? o->soname : path_base(o->path));
+        char *path = esc_terminal(o->path ? o->path : "not found");
+
+        printf("%s => %s (%s)\n", name, path, name_of(why_names, o->why));
+        free(name);
+        free(path);
+    }
+}
+
+static int show(const struct options *o)
+{
+    struct err err = { 0 };
+    struct pin p;
+
+    if (o->args.n != 2)
+        return cli_error(CODE_USAGE, "show: name one pin");
+    if (pin_read(o->args.v[1], &p, &err))
+        return cli_fail(&err);
+    if (o->libs)
+        show_libs(&p);
+    else
+        show_summary(&p);
+    pin_release(&p);
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static const struct verb { const char *name; int (*run)(const struct options *); } verbs[] = {
+    { "capture", capture }, { "verify", verify }, { "show", show },
+};
+
+static int run(const struct options *o)
+{
+    const char *near;
+
+    if (!o->args.n)
+        return cli_error(CODE_USAGE, "wanted capture, verify or show; see --help");
+    if (o->format && !str_eq(o->format, "text") && !str_eq(o->format, "jsonl"))
+        return cli_error(CODE_USAGE, "--format '%s': wanted text or jsonl", o->format);
+    for (size_t i = 0; i < COUNT(verbs); i++)
+        if (str_eq(o->args.v[0], verbs[i].name))
+            return verbs[i].run(o);
+    near = str_nearest(o->args.v[0], &verbs[0].name, sizeof(verbs[0]), COUNT(verbs));
+    return cli_error(CODE_USAGE, "unknown command '%s'%s%s%s", o->args.v[0], near ? ", the nearest is '" : "",
+                     near ? near : ": wanted capture, verify or show", near ? "'" : "");
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = rows,
+        .parser = parse,
+        .args_doc = "capture PROGRAM [MODULE...]\nverify PIN\nshow PIN",
+        .doc = "Writes down what a program needs here (variables, libraries, GPU images, toolkit, limits), and tells what of "
+               "it is otherwise on this node.\vExit status of verify: 0 no difference, 75 this node differs, 78 a library "
+               "is missing.",
+    };
+    struct options o = { 0 };
+    int rest = argc, status = cli_parse(&argp, argc, argv, &rest, &o);
+
+    for (; status == 0 && rest < argc; rest++)
+        strv_add(&o.args, argv[rest]);
+    if (status == 0)
+        status = run(&o);
+    strv_release(&o.args);
+    strv_release(&o.env);
+    return cli_end(status);
+}
