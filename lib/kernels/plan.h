@@ -28,6 +28,10 @@ struct fuse_plan {
  * Refused: a box without volume, unknown bounds, more than 2^40 voxels, an axis above 2^20 samples. */
 int fuse_plan(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params,
               struct fuse_plan *ret);
+/* Whether the bounds can be known yet: given, or told by the frames. */
+int fuse_known(const struct recon_frames *frames, const struct recon_value *params);
+/* recon_kernel.shape of tsdf.fuse; leaves a zeroed volume when the bounds are not known yet. */
+int fuse_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
 /* Bytes of the volume and of what the fusion holds besides: 8 a voxel, and with colour 3 + 6. */
 uint64_t fuse_bytes(const struct fuse_plan *plan);
 
@@ -58,6 +62,25 @@ struct golden_count {
     uint64_t vertices, faces;
 };
 extern const struct golden_count golden_sphere_counts[]; /* ends with n 0; the first is for self-tests, n = 16 */
+
+/* Self-tests of a device's kernel on tiny inputs; device NULL: the host. 0, or -1 after fail(). */
+int golden_fuse(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
+int golden_marching_cubes(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
+int golden_scene(struct recon_ctx *ctx, const struct recon_kernel *kernel);
+int golden_preview(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
+
+/* ---- mesh.marching_cubes ---- */
+
+struct mc_rule;
+/* Refuses with empty-result and the range of the values; v on the host. Gives -1. */
+int mc_refuse_empty(struct recon_ctx *ctx, const struct recon_volume *v, const struct mc_rule *rule);
+int mc_refuse_range(struct recon_ctx *ctx, double low, double high, uint64_t observed, const struct mc_rule *rule);
+/* Memory: bytes_a_sample of scratch, 16 a row, and a mesh of 32 * samples^(2/3) vertices, five times what scanned rooms
+ * give; the mesh is asked for once it is counted, so a larger one (noise) fails cleanly if at all. */
+void mc_bound(const struct recon_volume *v, int bytes_a_sample, struct recon_cost *cost);
+/* recon_kernel.shape of mesh.marching_cubes: the same guess of the mesh. */
+int mc_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
+void mc_cost(const struct recon_volume *v, const struct recon_mesh *m, int bytes_a_sample, struct recon_cost *cost);
 
 /* ---- render.preview ---- */
 

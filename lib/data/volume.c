@@ -1,0 +1,359 @@
+/* Volumes as NPZ (doc/format-volume.md): a zip of NPY arrays, as numpy.savez writes it. */
+#include "config.h"
+#include "data/data_priv.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct npy {
+    char kind; /* f u i b */
+    int item;  /* bytes */
+    bool fortran;
+    int dims;
+    uint64_t dim[4], count;
+};
+
+static int bad_array(const struct zip_stream *s, const char *path, const char *key, const char *what, struct fault *fault)
+{
+    (void)s;
+    return fault_set(fault, CODE_DATA, NULL, "array '%s' of '%s' %s", key, path, what);
+}
+
+/* 'shape': (165, 75, 74), */
+static int parse_shape(const char *p, struct npy *a)
+{
+    a->dims = 0;
+    a->count = 1;
+    while (*p && *p != ')') {
+        char *end;
+
+        if (*p < '0' || *p > '9') {
+            p++;
+            continue;
+        }
+        if (a->dims == 4)
+            return -1;
+        a->dim[a->dims] = strtoull(p, &end, 10);
+        if (a->dim[a->dims] > (1ull << 40) || (a->dim[a->dims] && a->count > (1ull << 42) / a->dim[a->dims]))
+            return -1;
+        a->count *= a->dim[a->dims++];
+        p = end;
+    }
+    return *p == ')' ? 0 : -1;
+}
+
+static int parse_header(const char *h, struct npy *a)
+{
+    const char *descr = strstr(h, "'descr'"), *order = strstr(h, "'fortran_order'"), *shape = strstr(h, "'shape'");
+    char endian, kind;
+    int item;
+
+    if (!descr || !order || !shape || !(descr = strchr(descr + 7, '\'')) || !(shape = strchr(shape, '(')))
+        return -1;
+    if (sscanf(descr, "'%c%c%d'", &endian, &kind, &item) != 3 || !strchr("<|=", endian) || !strchr("fuib", kind))
+        return -1;
+    if (item != 1 && item != 2 && item != 4 && item != 8)
+        return -1;
+    a->kind = kind;
+    a->item = item;
+    a->fortran = strstr(order, "True") && strstr(order, "True") < order + 24;
+    return parse_shape(shape + 1, a);
+}
+
+static int read_header(struct zip_stream *s, const char *path, const char *key, const struct zip_member *m, struct npy *a,
+                       struct fault *fault)
+{
+    unsigned char b[12];
+    char text[8192];
+    size_t n, lead;
+
+    if (zip_stream_read(s, b, 10, fault))
+        return -1;
+    if (memcmp(b, "\x93NUMPY", 6))
+        return bad_array(s, path, key, "is no NPY array", fault);
+    n = b[8] | (size_t)b[9] << 8;
+    lead = 10;
+    if (b[6] > 1) {
+        if (zip_stream_read(s, b + 10, 2, fault))
+            return -1;
+        n |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
+        lead = 12;
+    }
+    if (n >= sizeof(text))
+        return bad_array(s, path, key, "has a header that is too long", fault);
+    if (zip_stream_read(s, text, n, fault))
+        return -1;
+    text[n] = 0;
+    if (parse_header(text, a))
+        return bad_array(s, path, key, "has a type or shape that is not read (little-endian f2 f4 f8, u1..u8, i1..i8, 4 axes)", fault);
+    if (a->fortran && a->dims > 1)
+        return bad_array(s, path, key, "is in Fortran order: save numpy.ascontiguousarray of it", fault);
+    if (m->size - lead - n != a->count * (uint64_t)a->item)
+        return fault_set(fault, CODE_DATA, "file-truncated", "array '%s' of '%s' has %llu bytes, its shape wants %llu", key, path,
+                         (unsigned long long)(m->size - lead - n), (unsigned long long)(a->count * (uint64_t)a->item));
+    return 0;
+}
+
+static double half_value(uint16_t h)
+{
+    int e = h >> 10 & 31, m = h & 1023;
+    double v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
+
+    return h >> 15 ? -v : v;
+}
+
+#define CONVERT(type)                                                                                        \
+    for (size_t i = 0; i < n; i++) {                                                                         \
+        type v;                                                                                              \
+        memcpy(&v, from + i * sizeof(v), sizeof(v));                                                         \
+        to[i] = (double)v;                                                                                   \
+    }                                                                                                        \
+    break
+
+static void to_double(const struct npy *a, const unsigned char *from, size_t n, double *to)
+{
+    switch (a->kind << 4 | a->item) {
+    case 'f' << 4 | 4: CONVERT(float);
+    case 'f' << 4 | 8: CONVERT(double);
+    case 'u' << 4 | 1: case 'b' << 4 | 1: CONVERT(uint8_t);
+    case 'u' << 4 | 2: CONVERT(uint16_t);
+    case 'u' << 4 | 4: CONVERT(uint32_t);
+    case 'u' << 4 | 8: CONVERT(uint64_t);
+    case 'i' << 4 | 1: CONVERT(int8_t);
+    case 'i' << 4 | 2: CONVERT(int16_t);
+    case 'i' << 4 | 4: CONVERT(int32_t);
+    case 'i' << 4 | 8: CONVERT(int64_t);
+    default: /* f2 */
+        for (size_t i = 0; i < n; i++)
+            to[i] = half_value((uint16_t)(from[2 * i] | from[2 * i + 1] << 8));
+    }
+}
+
+enum { BLOCK = 8192 };
+
+/* all values as float (rgb NULL) or as bytes */
+static int read_values(struct zip_stream *s, const struct npy *a, float *to, uint8_t *rgb, struct fault *fault)
+{
+    unsigned char raw[BLOCK * 8];
+    double values[BLOCK];
+
+    if (to && a->kind == 'f' && a->item == 4)
+        return zip_stream_read(s, to, (size_t)a->count * 4, fault);
+    for (uint64_t done = 0, n; done < a->count; done += n) {
+        n = a->count - done < BLOCK ? a->count - done : BLOCK;
+        if (zip_stream_read(s, raw, (size_t)n * (size_t)a->item, fault))
+            return -1;
+        to_double(a, raw, (size_t)n, values);
+        for (uint64_t i = 0; i < n; i++)
+            if (to)
+                to[done + i] = (float)values[i];
+            else
+                rgb[done + i] = (uint8_t)(values[i] < 0 ? 0 : values[i] > 255 ? 255 : values[i]);
+    }
+    return 0;
+}
+
+struct reader {
+    struct zip zip;
+    const char *path;
+    const struct data_alloc *alloc; /* NULL: shapes only */
+    struct recon_volume v;
+};
+
+static const struct zip_member *member(const struct reader *r, const char *key)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s.npy", key);
+    return zip_find(&r->zip, name);
+}
+
+/* up to 3 numbers of a small array; gives how many, 0 when the key is absent, -1 */
+static int read_small(const struct reader *r, const char *key, double ret[3], struct fault *fault)
+{
+    const struct zip_member *m = member(r, key);
+    unsigned char raw[24];
+    struct zip_stream *s;
+    struct npy a;
+    int rc = -1;
+
+    if (!m)
+        return 0;
+    if (!(s = zip_stream_open(&r->zip, m)))
+        return fault_set(fault, CODE_MEMORY, NULL, "no memory to read '%s'", r->path);
+    if (read_header(s, r->path, key, m, &a, fault) == 0) {
+        if (a.count < 1 || a.count > 3)
+            bad_array(s, r->path, key, "has not 1 to 3 numbers", fault);
+        else if (zip_stream_read(s, raw, (size_t)a.count * (size_t)a.item, fault) == 0 && zip_stream_end(s, fault) == 0) {
+            to_double(&a, raw, (size_t)a.count, ret);
+            rc = (int)a.count;
+        }
+    }
+    zip_stream_close(s);
+    for (int i = 0; i < rc; i++)
+        if (!isfinite(ret[i]))
+            return fault_set(fault, CODE_DATA, NULL, "array '%s' of '%s' is not finite", key, r->path);
+    return rc;
+}
+
+static int check_shape(struct reader *r, const char *key, const struct npy *a, bool rgb, struct fault *fault)
+{
+    const uint32_t *d = r->v.dim;
+
+    if (a->dims != (rgb ? 4 : 3) || (rgb && a->dim[3] != 3))
+        return fault_set(fault, CODE_DATA, NULL, "array '%s' of '%s' has %d axes, %s are wanted", key, r->path, a->dims,
+                         rgb ? "x, y, z and 3 colours" : "x, y, z");
+    if (str_eq(key, "tsdf")) {
+        for (int i = 0; i < 3; i++) {
+            if (a->dim[i] < 1 || a->dim[i] > (1u << 20))
+                return fault_set(fault, CODE_DATA, NULL, "array 'tsdf' of '%s' has an axis of %llu samples, 1 to 1048576 are read",
+                                 r->path, (unsigned long long)a->dim[i]);
+            r->v.dim[i] = (uint32_t)a->dim[i];
+        }
+        return 0;
+    }
+    if (a->dim[0] != d[0] || a->dim[1] != d[1] || a->dim[2] != d[2])
+        return fault_set(fault, CODE_DATA, NULL, "array '%s' of '%s' is %llu x %llu x %llu, its tsdf %u x %u x %u", key, r->path,
+                         (unsigned long long)a->dim[0], (unsigned long long)a->dim[1], (unsigned long long)a->dim[2], d[0], d[1], d[2]);
+    return 0;
+}
+
+static int read_big(struct reader *r, const char *key, float **ret, uint8_t **rgb, struct fault *fault)
+{
+    const struct zip_member *m = member(r, key);
+    struct zip_stream *s = zip_stream_open(&r->zip, m);
+    struct npy a;
+    void *to;
+    int rc;
+
+    if (!s)
+        return fault_set(fault, CODE_MEMORY, NULL, "no memory to read '%s'", r->path);
+    rc = read_header(s, r->path, key, m, &a, fault);
+    if (rc == 0)
+        rc = check_shape(r, key, &a, rgb != NULL, fault);
+    if (rc == 0 && r->alloc) {
+        to = r->alloc->alloc(r->alloc->self, a.count * (rgb ? 1 : 4));
+        if (!to)
+            rc = fault_set(fault, CODE_MEMORY, "volume-too-big", "no memory for array '%s' of '%s', %u x %u x %u", key, r->path,
+                           r->v.dim[0], r->v.dim[1], r->v.dim[2]);
+        if (rgb)
+            *rgb = to;
+        else
+            *ret = to;
+        if (rc == 0)
+            rc = read_values(s, &a, rgb ? NULL : to, rgb ? to : NULL, fault);
+        if (rc == 0)
+            rc = zip_stream_end(s, fault);
+    }
+    zip_stream_close(s);
+    return rc;
+}
+
+static int read_frame(struct reader *r, struct fault *fault)
+{
+    double v[3];
+    int n = read_small(r, "origin", v, fault);
+
+    if (n < 0)
+        return -1;
+    if (n != 3)
+        return fault_set(fault, CODE_DATA, NULL, "'%s' has no array 'origin' of 3 numbers", r->path);
+    memcpy(r->v.origin, v, sizeof(r->v.origin));
+    if ((n = read_small(r, "voxel", v, fault)) < 0)
+        return -1;
+    if (n < 1 || v[0] <= 0 || (n == 3 && (v[1] != v[0] || v[2] != v[0])))
+        return fault_set(fault, CODE_DATA, NULL, "'%s' has no array 'voxel' of one number above 0", r->path);
+    r->v.voxel = v[0];
+    if ((n = read_small(r, "truncation", v, fault)) < 0)
+        return -1;
+    r->v.truncation = n > 0 && v[0] > 0 ? v[0] : 0;
+    return 0;
+}
+
+static int read_all(const char *path, const struct data_alloc *alloc, struct recon_volume *ret, struct fault *fault)
+{
+    struct reader r = { .path = path, .alloc = alloc };
+    const char *colour;
+    int rc;
+
+    if (zip_open(path, &r.zip, fault))
+        return -1;
+    if (!member(&r, "tsdf"))
+        rc = fault_set(fault, CODE_DATA, NULL, "'%s' is no volume: it has no array 'tsdf'", path);
+    else
+        rc = read_frame(&r, fault);
+    if (rc == 0)
+        rc = read_big(&r, "tsdf", &r.v.tsdf, NULL, fault);
+    if (rc == 0 && member(&r, "weight"))
+        rc = read_big(&r, "weight", &r.v.weight, NULL, fault);
+    colour = member(&r, "colour") ? "colour" : "color";
+    if (rc == 0 && member(&r, colour))
+        rc = read_big(&r, colour, NULL, &r.v.rgb, fault);
+    zip_close(&r.zip);
+    if (rc == 0) {
+        *ret = r.v;
+        return 0;
+    }
+    if (alloc) {
+        alloc->free(alloc->self, r.v.tsdf);
+        alloc->free(alloc->self, r.v.weight);
+        alloc->free(alloc->self, r.v.rgb);
+    }
+    return rc;
+}
+
+int volume_read(const char *path, const struct data_alloc *alloc, struct recon_volume *ret, struct fault *fault)
+{
+    return read_all(path, alloc, ret, fault);
+}
+
+int volume_probe(const char *path, struct recon_volume *ret, struct fault *fault)
+{
+    return read_all(path, NULL, ret, fault);
+}
+
+/* ---- writing ---- */
+
+static int add_array(struct zip_out *z, const char *key, const char *descr, const char *shape, const void *p, uint64_t bytes,
+                     struct err *err)
+{
+    char head[256] = "\x93NUMPY\x01", name[32];
+    size_t n = 10, whole = 128;
+
+    n += (size_t)snprintf(head + 10, sizeof(head) - 10, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);
+    memset(head + n, ' ', whole - n);
+    head[7] = 0;
+    head[8] = (char)(whole - 10);
+    head[9] = 0;
+    head[whole - 1] = '\n';
+    snprintf(name, sizeof(name), "%s.npy", key);
+    return zip_out_add(z, name, (struct zip_piece[]){ { head, whole }, { p, bytes } }, 2, err);
+}
+
+int volume_write(const char *path, const struct recon_volume *v, bool compress, struct err *err)
+{
+    uint64_t n = (uint64_t)v->dim[0] * v->dim[1] * v->dim[2];
+    char shape[64], shape4[64];
+    struct zip_out z;
+    int rc;
+
+    snprintf(shape, sizeof(shape), "(%u, %u, %u)", v->dim[0], v->dim[1], v->dim[2]);
+    snprintf(shape4, sizeof(shape4), "(%u, %u, %u, 3)", v->dim[0], v->dim[1], v->dim[2]);
+    if (zip_out_open(&z, path, compress, err))
+        return -1;
+    rc = add_array(&z, "tsdf", "<f4", shape, v->tsdf, n * 4, err);
+    if (rc == 0 && v->weight)
+        rc = add_array(&z, "weight", "<f4", shape, v->weight, n * 4, err);
+    if (rc == 0)
+        rc = add_array(&z, "origin", "<f8", "(3,)", v->origin, sizeof(v->origin), err);
+    if (rc == 0)
+        rc = add_array(&z, "voxel", "<f8", "()", &v->voxel, sizeof(v->voxel), err);
+    if (rc == 0 && v->truncation > 0)
+        rc = add_array(&z, "truncation", "<f8", "()", &v->truncation, sizeof(v->truncation), err);
+    if (rc == 0 && v->rgb)
+        rc = add_array(&z, "colour", "|u1", shape4, v->rgb, n * 3, err);
+    if (rc == 0)
+        return zip_out_commit(&z, err);
+    zip_out_abort(&z);
+    return rc;
+}
