@@ -42,7 +42,7 @@ int slurm_mib(const char *text, uint64_t *ret);
 
 /* ---- spec ------------------------------------------------------------------------------------------ */
 
-enum device { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
+enum spec_device { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 extern const struct name device_names[];
 enum via { VIA_AUTO, VIA_API, VIA_SBATCH };
 extern const struct name via_names[];
@@ -50,7 +50,7 @@ extern const struct name via_names[];
 struct spec { /* texts owned; paths absolute once loaded */
     char *name, *datasets, *pipeline;
     struct strv program;       /* argv; or a pipeline */
-    int device;                /* enum device */
+    int device;                /* enum spec_device */
     char *pin, *template;      /* NULL: captured now, "default" */
     struct conf_map params;    /* "step.parameter" */
     struct conf_map sbatch;    /* by long names; a flag is "true" with kind bool */
@@ -70,6 +70,7 @@ struct spec_source {
     const struct strv *set;         /* "key=value" of --set; may be NULL */
     const struct conf_map *options; /* sbatch's options from the command line; may be NULL */
     const char *root;               /* before /etc, for tests; NULL: "" */
+    bool alone;                     /* file holds all layers already (RUN/job.conf): only set and options over it */
 };
 /* Reads and merges the layers. An unknown key, a wrong type, a bad or refused sbatch option: CODE_USAGE with
  * "FILE:LINE: ". ignored (may be NULL) gets the SBATCH_* variables that are set but not taken, each with the reason. */

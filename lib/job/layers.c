@@ -299,19 +299,19 @@ static int add_layers(struct load *l, struct err *err)
     const struct spec_source *s = l->source;
     const char *home = env_get(s->env, "HOME");
     char *path = xasprintf("%s/etc/recon/recon.conf", s->root ? s->root : "");
-    int rc = add_file(l, path, false, err);
+    int rc = s->alone ? 0 : add_file(l, path, false, err);
 
     free(path);
-    if (rc == 0 && home && *home) {
+    if (rc == 0 && !s->alone && home && *home) {
         path = xasprintf("%s/.config/recon/recon.conf", home);
         rc = add_file(l, path, false, err);
         free(path);
     }
-    if (rc == 0)
+    if (rc == 0 && !s->alone)
         rc = add_file(l, "recon.conf", false, err);
     if (rc == 0 && s->file)
         rc = add_file(l, s->file, true, err);
-    if (rc == 0)
+    if (rc == 0 && !s->alone)
         rc = add_env(l, err);
     return rc ? rc : add_set(l, err);
 }
@@ -343,7 +343,8 @@ int spec_load(const struct spec_source *source, struct spec *ret, struct strv *i
         rc = conf_bind(l.all, spec_rows, &s, err);
     }
     if (rc == 0) {
-        add_sbatch_env(&l, &s, ignored);
+        if (!source->alone)
+            add_sbatch_env(&l, &s, ignored);
         rc = add_options(source->options, &s, err);
     }
     if (rc == 0) {

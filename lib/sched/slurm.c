@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <slurm/slurm_errno.h>
 #include <stdlib.h>
@@ -245,15 +246,26 @@ static int slurm_test(const struct sched_request *r, char **ret_text, struct err
 }
 
 /* A plugin stack file that loads something adds options and environment that only sbatch gives. */
-static bool has_spank(const char *path)
+static bool has_spank(const char *path, int depth)
 {
     struct str t = { 0 };
     bool found = false;
 
-    if (path && file_read(path, FILE_MAX_DEFAULT, &t, NULL) == 0)
+    if (path && depth < 5 && file_read(path, FILE_MAX_DEFAULT, &t, NULL) == 0)
         for (const char *p = t.s; *p && !found; p += strcspn(p, "\n"), p += *p == '\n') {
             p += strspn(p, " \t");
-            found = !strchr("#\n", *p) && *p;
+            if (strncasecmp(p, "include", 7) == 0 && strchr(" \t", p[7])) {
+                char *pattern = xstrndup(p + 8 + strspn(p + 8, " \t"), strcspn(p + 8 + strspn(p + 8, " \t"), " \t\r\n"));
+                glob_t g = { 0 };
+
+                if (glob(pattern, 0, NULL, &g) == 0)
+                    for (size_t i = 0; i < g.gl_pathc && !found; i++)
+                        found = has_spank(g.gl_pathv[i], depth + 1);
+                globfree(&g);
+                free(pattern);
+            } else {
+                found = *p && !strchr("#\r\n", *p);
+            }
         }
     str_release(&t);
     return found;
@@ -272,7 +284,7 @@ static int slurm_accepts(const struct sched_request *r, struct err *err)
     if (conf->cli_filter_plugins && *conf->cli_filter_plugins)
         err_set(err, CODE_USAGE, "cli_filter '%s' is configured, which only Slurm's commands run",
                 conf->cli_filter_plugins);
-    else if (has_spank(conf->plugstack))
+    else if (has_spank(conf->plugstack, 0))
         err_set(err, CODE_USAGE, "'%s' loads SPANK plugins, which only Slurm's commands run", conf->plugstack);
     else
         rc = directives_parse(r->script, r->script_path, &d, err);

@@ -1,0 +1,101 @@
+/* What recon-submit's files share: the command line, and the order that becomes a run and its submissions. */
+#ifndef BIN_RECON_SUBMIT_H
+#define BIN_RECON_SUBMIT_H
+
+#include "cli.h"
+#include "job/job.h"
+#include "record/record.h"
+#include "sched/sched.h"
+
+struct options {
+    const char *job_conf, *datasets, *run_dir;
+    const char *resume, *cancel, *watch_run; /* RUN */
+    struct strv program;                     /* what stands after "--" */
+    struct conf_map sbatch;                  /* sbatch's options */
+    struct strv set;
+    int64_t at_a_time;                       /* --local=N, 0: the backend's default */
+    bool local, dry_run, test_only, parsable, show_config, watch, redo;
+    struct err err;                          /* of the first bad option */
+};
+int options_parse(int argc, char **argv, struct options *o); /* 0, or the exit status after words on stderr */
+void options_release(struct options *o);
+
+/* How a dataset is known to be done. */
+enum done_by { DONE_BY_RESULT, DONE_BY_EVENT, DONE_BY_TASK }; /* published; a dataset event; its task's end */
+
+struct order {
+    const struct options *o;
+    struct spec spec;
+    struct datasets datasets;      /* empty when an old run is resumed */
+    struct pin pin;
+    bool pin_changed;              /* not the bytes of spec.pin */
+    struct strv argv;              /* what the launcher starts */
+    char *cwd, *path, *hex;        /* path: of the run directory */
+    char *pipeline;                /* its file; NULL: a program */
+    struct str pipeline_text;      /* as it goes into the run */
+    char *template_path;
+    struct str template_text;
+    char *exclude;
+    enum done_by done_by;
+    uint32_t *todo;                /* datasets to submit, in order */
+    uint64_t n_todo;
+    uint32_t per_task, slots_max;
+    const struct sched_backend *backend;
+    struct strv env;
+    struct run *run;
+    int lock;
+    bool made;                     /* the run directory is new and nothing was submitted from it */
+};
+
+/* submit_order.c: what is wanted, before anything is written */
+int order_read(struct order *x, struct err *err);     /* spec, datasets, template */
+int order_settle(struct order *x, struct err *err);   /* device, program or pipeline, pin */
+void order_release(struct order *x);
+int order_find_done_by(struct order *x, char *const *columns, size_t n); /* by placeholders of the program */
+
+/* submit_run.c: the run directory and what goes into it */
+void order_name(struct order *x);                      /* path and hex, once */
+int run_begin(struct order *x, struct err *err);      /* makes it, locks it, puts in spec, pin, pipeline */
+int run_lock(struct order *x, struct err *err);
+void run_undo(struct order *x, const char *why);      /* removes a run from which nothing was submitted */
+/* A submission: datasets [from, from + n) of todo. Renders the script; with write also map and script in RUN. */
+struct part {
+    uint32_t sub, slots;
+    uint64_t from, n;
+    char *name, *script_path;
+    struct str script;
+    char *job_id;
+};
+int part_make(struct order *x, struct part *p, uint32_t sub, uint64_t from, const char *after, struct err *err);
+int part_write(struct order *x, struct part *p, struct err *err);
+void part_release(struct part *p);
+
+/* submit_send.c: the backend and the talk with it */
+int send_choose(struct order *x, struct err *err);    /* backend, slots_max, per_task */
+int send_part(struct order *x, struct part *p, struct err *err);
+int send_dry_run(struct order *x, struct err *err);   /* --dry-run and --test-only */
+int cancel_run(const struct options *o, struct err *err);
+
+/* submit_state.c: what became of the datasets, by events and results */
+struct state {
+    uint64_t n;
+    unsigned char *status;         /* by dataset: STATE_* */
+    int *exit;                     /* of the last attempt at it, 0 unknown */
+    uint32_t *unfit;               /* attempts that ended because the node was unfit */
+    uint64_t done, failed, skipped;
+};
+enum { STATE_OPEN, STATE_DONE, STATE_FAILED, STATE_SKIPPED };
+/* deep: published results count, not events alone (slower). */
+int state_read(const struct run *r, enum done_by by, const char *pin, const char *pipeline, bool deep,
+               struct state *ret, struct err *err);
+void state_release(struct state *s);
+
+/* submit_wait.c */
+int wait_local(struct order *x, const struct part *p, struct err *err); /* exit status */
+int wait_watch(struct order *x, struct err *err);                       /* exit status */
+
+/* submit_resume.c */
+int order_resume(struct order *x, struct err *err);
+char *run_digest(const char *run, const char *name); /* of RUN/name, owned; NULL: not there */
+
+#endif

@@ -1,0 +1,384 @@
+/* What is wanted, settled before anything is written: spec, datasets, template, device, program or pipeline, pin. */
+#include "config.h"
+#include "recon-submit.h"
+#include "pipe/pipe.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* ---- spec ---- */
+
+/* "…/fuse.py" gives fuse.py; what a name may not hold becomes '-'. */
+static char *name_of_program(const char *program)
+{
+    char *name = xstrdup(path_base(program));
+
+    for (char *p = name; *p; p++)
+        if (!isalnum((unsigned char)*p) && (p == name || !strchr("._-", *p)))
+            *p = p == name ? 'x' : '-';
+    if (strlen(name) > 40)
+        name[40] = 0;
+    if (!*name) {
+        free(name);
+        name = xstrdup("run");
+    }
+    return name;
+}
+
+static void take_program(struct order *x)
+{
+    const struct strv *p = &x->o->program;
+
+    if (!p->n)
+        return;
+    strv_release(&x->spec.program);
+    strv_copy(&x->spec.program, p);
+    if (strchr(p->v[0], '/')) {
+        free(x->spec.program.v[0]);
+        x->spec.program.v[0] = path_absolute(p->v[0]);
+    }
+    if (!x->spec.name)
+        x->spec.name = name_of_program(p->v[0]);
+}
+
+int order_read(struct order *x, struct err *err)
+{
+    struct strv set = { 0 }, ignored = { 0 };
+    struct spec_source source = { .file = x->o->job_conf, .env = environ, .set = &set, .options = &x->o->sbatch };
+    int rc;
+
+    strv_copy(&set, &x->o->set);
+    if (x->o->datasets)
+        strv_addf(&set, "datasets=%s", x->o->datasets);
+    rc = spec_load(&source, &x->spec, &ignored, err);
+    for (size_t i = 0; rc == 0 && i < ignored.n; i++)
+        cli_warn("%s", ignored.v[i]);
+    if (rc == 0) {
+        take_program(x);
+        if (!x->spec.name && x->spec.pipeline)
+            x->spec.name = name_of_program(x->spec.pipeline);
+        rc = spec_check(&x->spec, err);
+    } else {
+        conf_defaults(spec_rows, &x->spec);
+    }
+    strv_release(&ignored);
+    strv_release(&set);
+    return rc;
+}
+
+/* ---- template and pipeline ---- */
+
+/* A file that decides what runs: trusted, read whole. */
+static int read_trusted(const struct order *x, const char *path, struct str *ret, struct err *err)
+{
+    uid_t *trusted = spec_trusted(&x->spec);
+    int rc = file_trusted(path, trusted, err);
+
+    free(trusted);
+    return rc ? rc : file_read(path, FILE_MAX_DEFAULT, ret, err);
+}
+
+static int find_template(struct order *x, struct err *err)
+{
+    struct spec_place place = { x->cwd, getenv("HOME"), NULL };
+
+    x->template_path = spec_find(&place, "templates", x->spec.template ? x->spec.template : "default", ".sbatch", err);
+    return x->template_path ? read_trusted(x, x->template_path, &x->template_text, err) : -1;
+}
+
+/* Kernels and parameters are held against the modules of the host: what is wrong there is known before it is queued. */
+static int check_plan(const struct pipeline *p, struct err *err)
+{
+    struct modules m = { 0 };
+    struct device d = { 0 };
+    struct plan plan = { 0 };
+    int rc = modules_load(NULL, &m, err);
+
+    if (rc == 0 && modules_named(&m, "cpu") && modules_named(&m, "cpu")->m) {
+        rc = device_choose(&m, "cpu", &d, err) || plan_make(p, &m, &d, &plan, err) ? -1 : 0;
+        plan_release(&plan);
+    }
+    modules_release(&m);
+    return rc;
+}
+
+static int find_pipeline(struct order *x, struct err *err)
+{
+    struct spec_place place = { x->cwd, getenv("HOME"), NULL };
+    struct pipeline p;
+    int rc = 0;
+
+    x->pipeline = spec_find(&place, "pipelines", x->spec.pipeline, ".conf", err);
+    if (!x->pipeline || read_trusted(x, x->pipeline, &x->pipeline_text, err) || pipeline_load(x->pipeline, &p, err))
+        return -1;
+    for (size_t i = 0; i < x->spec.params.n && rc == 0; i++)
+        rc = pipeline_set(&p, x->spec.params.v[i].name, x->spec.params.v[i].value, "params", err);
+    if (rc == 0)
+        rc = check_plan(&p, err);
+    if (rc == 0 && x->spec.params.n) { /* the run's copy says all that the steps get */
+        str_clear(&x->pipeline_text);
+        conf_write(pipeline_rows, &p, &x->pipeline_text);
+    }
+    pipeline_release(&p);
+    return rc;
+}
+
+/* ---- program ---- */
+
+static char *search_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    struct strv dirs = { 0 };
+    char *found = NULL;
+
+    if (strchr(name, '/'))
+        return access(name, X_OK) == 0 ? path_absolute(name) : NULL;
+    strv_split(&dirs, path ? path : "/usr/local/bin:/usr/bin:/bin", ":");
+    for (size_t i = 0; i < dirs.n && !found; i++) {
+        char *p = path_join(*dirs.v[i] ? dirs.v[i] : ".", name);
+        struct stat st;
+
+        if (stat(p, &st) == 0 && S_ISREG(st.st_mode) && access(p, X_OK) == 0)
+            found = path_absolute(p);
+        free(p);
+    }
+    strv_release(&dirs);
+    return found;
+}
+
+/* What the kernel starts for a script: "#!/usr/bin/python3", "#!/usr/bin/env -S python3 -u". NULL: no script. */
+static char *interpreter(const char *path)
+{
+    char head[256];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd >= 0 ? read(fd, head, sizeof(head) - 1) : -1;
+    struct strv words = { 0 };
+    char *found = NULL;
+
+    if (fd >= 0)
+        close(fd);
+    if (n < 3 || head[0] != '#' || head[1] != '!')
+        return NULL;
+    head[n] = 0;
+    head[strcspn(head, "\n")] = 0;
+    strv_split(&words, head + 2 + strspn(head + 2, " \t"), " \t");
+    for (size_t i = 0; i < words.n && !found; i++)
+        if (*words.v[i] && (i == 0 ? !str_eq(path_base(words.v[i]), "env")
+                                   : words.v[i][0] != '-' && !strchr(words.v[i], '=')))
+            found = search_path(words.v[i]);
+    strv_release(&words);
+    return found;
+}
+
+static int find_program(struct order *x, struct err *err)
+{
+    struct strv *argv = &x->spec.program;
+    char *path = search_path(argv->v[0]);
+
+    if (!path && strchr(argv->v[0], '/'))
+        return err_sys(err, CODE_NOTFOUND, "cannot run '%s'", argv->v[0]);
+    if (!path)
+        return err_set(err, CODE_NOTFOUND, "program '%s' is nowhere in PATH", argv->v[0]);
+    free(argv->v[0]);
+    argv->v[0] = path;
+    strv_copy(&x->argv, argv);
+    return 0;
+}
+
+int order_find_done_by(struct order *x, char *const *columns, size_t n)
+{
+    bool dataset = false, out = false;
+
+    for (size_t i = 0; i < x->spec.program.n; i++) {
+        const char *arg = x->spec.program.v[i];
+
+        out = out || strstr(arg, "{out}");
+        dataset = dataset || strstr(arg, "{dataset}");
+        for (size_t k = 0; k < n; k++) {
+            char *column = xasprintf("{%s}", columns[k]);
+
+            dataset = dataset || strstr(arg, column);
+            free(column);
+        }
+    }
+    x->done_by = x->spec.pipeline || out ? DONE_BY_RESULT : dataset ? DONE_BY_EVENT : DONE_BY_TASK;
+    return 0;
+}
+
+/* ---- device ---- */
+
+static int settle_device(struct order *x, struct err *err)
+{
+    char *module, *relative;
+    int rc = 0;
+
+    if (x->spec.device == DEVICE_AUTO)
+        x->spec.device = spec_asks_gpu(&x->spec) ? DEVICE_CUDA : DEVICE_CPU;
+    if (!x->spec.pipeline)
+        return 0;
+    relative = xasprintf("lib/recon/%s.so", name_of(device_names, x->spec.device));
+    module = path_part(relative);
+    if (access(module, R_OK))
+        rc = err_sys(err, CODE_JOB, "device '%s' wants kernel module '%s', which cannot be read",
+                     name_of(device_names, x->spec.device), module);
+    free(module);
+    free(relative);
+    return rc;
+}
+
+/* ---- pin ---- */
+
+static void add_variable(struct pin *p, const char *name, const char *value)
+{
+    struct pin_variable *v = NULL;
+
+    for (size_t i = 0; i < p->variables.n; i++)
+        if (str_eq(p->variables.v[i].name, name))
+            v = &p->variables.v[i];
+    if (!v) {
+        v = VEC_ADD(&p->variables);
+        v->name = xstrdup(name);
+    }
+    free(v->value);
+    v->how = PIN_SET;
+    v->value = xstrdup(value);
+}
+
+/* What the spec's env says over a pin: NAME=VALUE always, NAME where the pin does not know it. */
+static void add_variables(struct order *x)
+{
+    for (size_t i = 0; i < x->spec.env.n; i++) {
+        const char *entry = x->spec.env.v[i], *value = strchr(entry, '=');
+        char *name = xstrndup(entry, strcspn(entry, "="));
+        bool known = false;
+
+        for (size_t k = 0; k < x->pin.variables.n; k++)
+            known = known || str_eq(x->pin.variables.v[k].name, name);
+        if (value)
+            value++;
+        else if (!known)
+            value = getenv(name);
+        if (value) {
+            add_variable(&x->pin, name, value);
+            x->pin_changed = true;
+        }
+        free(name);
+    }
+}
+
+static int capture(struct order *x, struct err *err)
+{
+    struct pin_request r = { .env = environ, .cwd = x->cwd };
+    char *path, *relative;
+    int rc;
+
+    if (x->spec.pipeline) {
+        strv_add(&r.programs, x->argv.v[0]);
+        for (int d = DEVICE_CPU; d <= DEVICE_CUDA; d++) {
+            if (d != DEVICE_CPU && d != x->spec.device)
+                continue;
+            relative = xasprintf("lib/recon/%s.so", name_of(device_names, d));
+            path = path_part(relative);
+            strv_add(&r.programs, path);
+            free(path);
+            free(relative);
+        }
+    } else {
+        path = interpreter(x->argv.v[0]);
+        strv_add(&r.programs, path ? path : x->argv.v[0]);
+        free(path);
+    }
+    for (size_t i = 0; i < x->spec.env.n; i++)
+        if (!strchr(x->spec.env.v[i], '='))
+            strv_add(&r.variables, x->spec.env.v[i]);
+    rc = pin_capture(&r, &x->pin, err);
+    x->pin_changed = true;
+    strv_release(&r.programs);
+    strv_release(&r.variables);
+    return rc ? err_prefix(err, "cannot pin the environment") : 0;
+}
+
+static int settle_pin(struct order *x, struct err *err)
+{
+    uid_t *trusted;
+    int rc;
+
+    if (x->spec.pin) {
+        trusted = spec_trusted(&x->spec);
+        rc = file_trusted(x->spec.pin, trusted, err) || pin_read(x->spec.pin, &x->pin, err) ? -1 : 0;
+        free(trusted);
+    } else {
+        rc = capture(x, err);
+    }
+    if (rc == 0)
+        add_variables(x);
+    return rc;
+}
+
+/* ---- all ---- */
+
+static int load_datasets(struct order *x, struct err *err)
+{
+    struct strv columns = { 0 };
+
+    if (datasets_load(x->spec.datasets, &x->datasets, err))
+        return -1;
+    for (size_t i = 0; i < x->datasets.v[0].n_columns; i++)
+        strv_add(&columns, x->datasets.v[0].columns[i].key);
+    order_find_done_by(x, columns.v, columns.n);
+    strv_release(&columns);
+    x->n_todo = x->datasets.n;
+    x->todo = xcalloc(x->n_todo, sizeof(*x->todo));
+    for (uint64_t i = 0; i < x->n_todo; i++)
+        x->todo[i] = (uint32_t)i;
+    return 0;
+}
+
+int order_settle(struct order *x, struct err *err)
+{
+    char *runner;
+
+    x->cwd = getcwd(NULL, 0);
+    if (!x->cwd)
+        return err_sys(err, CODE_IO, "the working directory is not there");
+    if (load_datasets(x, err) || find_template(x, err) || settle_device(x, err))
+        return -1;
+    if (x->spec.pipeline) {
+        if (find_pipeline(x, err))
+            return -1;
+        runner = path_part("bin/recon-run");
+        strv_add(&x->argv, runner);
+        strv_add(&x->argv, "--device");
+        strv_add(&x->argv, name_of(device_names, x->spec.device));
+        free(runner);
+    } else if (find_program(x, err)) {
+        return -1;
+    }
+    return settle_pin(x, err);
+}
+
+void order_release(struct order *x)
+{
+    spec_release(&x->spec);
+    datasets_release(&x->datasets);
+    pin_release(&x->pin);
+    strv_release(&x->argv);
+    strv_release(&x->env);
+    str_release(&x->pipeline_text);
+    str_release(&x->template_text);
+    run_free(x->run);
+    if (x->lock >= 0)
+        close(x->lock);
+    free(x->cwd);
+    free(x->path);
+    free(x->hex);
+    free(x->pipeline);
+    free(x->template_path);
+    free(x->exclude);
+    free(x->todo);
+}

@@ -1,0 +1,247 @@
+/* --resume RUN: what has no good result and is not under way, as a new submission of the same run. */
+#include "config.h"
+#include "recon-submit.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* ---- the run as it was asked ---- */
+
+static int read_spec(struct order *x, struct err *err)
+{
+    char *file = path_join(x->path, "job.conf");
+    struct spec_source source = { .file = file, .env = environ, .set = &x->o->set, .options = &x->o->sbatch,
+                                  .alone = true };
+    int rc = spec_load(&source, &x->spec, NULL, err);
+
+    if (rc == 0)
+        rc = spec_check(&x->spec, err);
+    else
+        conf_defaults(spec_rows, &x->spec);
+    free(file);
+    return rc;
+}
+
+static int read_template(struct order *x, struct err *err)
+{
+    struct spec_place place = { x->cwd, getenv("HOME"), NULL };
+    uid_t *trusted = spec_trusted(&x->spec);
+    int rc;
+
+    x->template_path = spec_find(&place, "templates", x->spec.template ? x->spec.template : "default", ".sbatch", err);
+    rc = !x->template_path || file_trusted(x->template_path, trusted, err) ||
+                 file_read(x->template_path, FILE_MAX_DEFAULT, &x->template_text, err)
+             ? -1
+             : 0;
+    free(trusted);
+    return rc;
+}
+
+static int read_launch(struct order *x, struct err *err)
+{
+    char *pin = path_join(x->path, "env.pin"), *runner;
+    struct dataset d = { 0 };
+    struct strv columns = { 0 };
+    int rc = pin_read(pin, &x->pin, err);
+
+    free(pin);
+    if (rc || run_dataset(x->run, 0, &d, err))
+        return -1;
+    for (size_t i = 0; i < d.n_columns; i++)
+        strv_add(&columns, d.columns[i].key);
+    order_find_done_by(x, columns.v, columns.n);
+    strv_release(&columns);
+    dataset_release(&d);
+    if (x->spec.pipeline) {
+        runner = path_part("bin/recon-run");
+        strv_add(&x->argv, runner);
+        strv_add(&x->argv, "--device");
+        strv_add(&x->argv, name_of(device_names, x->spec.device));
+        free(runner);
+    } else {
+        strv_copy(&x->argv, &x->spec.program);
+    }
+    return 0;
+}
+
+/* "kitchen-7f3a91c2.0" gives 7f3a91c2. */
+static void take_hex(struct order *x, const struct submissions *l)
+{
+    const char *name = l->n ? l->v[0].name : NULL, *dot = name ? strrchr(name, '.') : NULL, *dash;
+
+    if (!dot)
+        return;
+    for (dash = dot; dash > name && dash[-1] != '-'; dash--)
+        ;
+    free(x->hex);
+    x->hex = xstrndup(dash, (size_t)(dot - dash));
+}
+
+/* ---- what is under way ---- */
+
+static void mark(const struct order *x, uint32_t sub, const struct sched_tasks *t, bool *busy)
+{
+    struct submap m = { 0 };
+
+    if (run_read_map(x->run, sub, &m, NULL))
+        return;
+    for (size_t k = 0; k < t->n; k++) {
+        const uint32_t *d;
+        uint32_t n;
+
+        if (t->v[k].state == TASK_ENDED || submap_slot(&m, t->v[k].slot, &d, &n, NULL))
+            continue;
+        for (uint32_t i = 0; i < n; i++)
+            busy[d[i]] = true;
+    }
+    submap_release(&m);
+}
+
+/* A submission without a result may have been taken: its name tells. Unknown counts as running. */
+static int mark_busy(struct order *x, struct submission *s, bool *busy, struct err *err)
+{
+    const struct sched_backend *b;
+    struct sched_tasks t = { 0 };
+    struct err why = { 0 };
+    char *id = xstrdup(s->job_id);
+    int rc = 0;
+
+    if (str_eq(s->backend, "local") || (!id && s->error)) /* a local run holds the lock while it lives */
+        goto out;
+    b = sched_load(s->backend, err);
+    rc = b ? 0 : -1;
+    if (b && !id && b->find && b->find(s->name, &id, &why) && why.code != CODE_NOTFOUND) {
+        *err = why;
+        rc = -1;
+    } else if (b && !s->job_id && id) {
+        rc = run_submit_result(x->run, s->sub, id, NULL, err);
+    }
+    if (rc == 0 && id)
+        rc = b->tasks(id, &t, err);
+    if (rc)
+        err_prefix(err, "whether job '%s' still runs is not known", s->name);
+    else
+        mark(x, s->sub, &t, busy);
+    sched_tasks_release(&t);
+out:
+    free(id);
+    return rc;
+}
+
+/* ---- results of another pin or pipeline ---- */
+
+static int check_changed(struct order *x, const char *pin, const char *pipeline, struct err *err)
+{
+    for (uint64_t i = 0; i < run_count(x->run); i++) {
+        struct result r = { 0 };
+        char *path;
+        bool other;
+
+        if (run_result(x->run, i, &r, NULL))
+            continue;
+        other = (r.pin && pin && !str_eq(r.pin, pin)) || (r.pipeline && pipeline && !str_eq(r.pipeline, pipeline));
+        result_release(&r);
+        if (!other)
+            continue;
+        if (!x->o->redo)
+            return err_set(err, CODE_USAGE,
+                           "the result of dataset %llu was made with another env.pin or pipeline.conf than '%s' holds now; "
+                           "--redo-changed makes such results again",
+                           (unsigned long long)i, x->path);
+        path = xasprintf("%s/out/%llu/%llu", x->path, (unsigned long long)i / 1000, (unsigned long long)i);
+        if (dir_remove(path))
+            err_sys(err, CODE_CREATE, "cannot remove the old result '%s'", path);
+        free(path);
+        if (err->code)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- what is left ---- */
+
+static int choose_todo(struct order *x, const struct state *s, const bool *busy)
+{
+    uint64_t given_up = 0, running = 0;
+
+    x->todo = xcalloc(s->n + 1, sizeof(*x->todo));
+    for (uint64_t i = 0; i < s->n; i++) {
+        if (s->status[i] == STATE_DONE)
+            continue;
+        if (busy[i])
+            running++;
+        else if ((int64_t)s->unfit[i] > x->spec.retry.node_unfit)
+            given_up++;
+        else
+            x->todo[x->n_todo++] = (uint32_t)i;
+    }
+    if (running)
+        cli_warn("%llu datasets are queued or running and are left alone", (unsigned long long)running);
+    if (given_up)
+        cli_warn("%llu datasets met an unfit node more than retry.node_unfit = %lld times and are left alone; "
+                 "--set retry.node_unfit=N raises it",
+                 (unsigned long long)given_up, (long long)x->spec.retry.node_unfit);
+    return 0;
+}
+
+static int find_todo(struct order *x, const struct submissions *l, struct err *err)
+{
+    char *pin = run_digest(x->path, "env.pin"), *pipeline = run_digest(x->path, "pipeline.conf");
+    bool *busy = xcalloc(run_count(x->run) + 1, sizeof(*busy));
+    struct state s = { 0 };
+    int rc = 0;
+
+    for (size_t i = 0; i < l->n && rc == 0; i++)
+        rc = mark_busy(x, &l->v[i], busy, err);
+    if (rc == 0)
+        rc = check_changed(x, pin, pipeline, err);
+    if (rc == 0)
+        rc = state_read(x->run, x->done_by, pin, pipeline, true, &s, err);
+    if (rc == 0)
+        rc = choose_todo(x, &s, busy);
+    state_release(&s);
+    free(busy);
+    free(pin);
+    free(pipeline);
+    return rc;
+}
+
+static int find_bad_nodes(struct order *x, struct err *err)
+{
+    struct strv nodes = { 0 };
+    struct str t = { 0 };
+    int rc = run_bad_nodes(x->run, &nodes, err);
+
+    for (size_t i = 0; i < nodes.n; i++)
+        str_addf(&t, "%s%s", i ? "," : "", nodes.v[i]);
+    x->exclude = nodes.n ? str_take(&t) : NULL;
+    str_release(&t);
+    strv_release(&nodes);
+    return rc;
+}
+
+int order_resume(struct order *x, struct err *err)
+{
+    struct submissions l = { 0 };
+    int rc = -1;
+
+    x->cwd = getcwd(NULL, 0);
+    x->path = path_absolute(x->o->resume);
+    if (!x->cwd) {
+        err_sys(err, CODE_IO, "the working directory is not there");
+        return -1;
+    }
+    x->run = run_open(x->path, err);
+    if (!x->run || run_lock(x, err) || read_spec(x, err) || read_template(x, err) || read_launch(x, err) ||
+        run_submissions(x->run, &l, err))
+        return -1;
+    take_hex(x, &l);
+    if (!x->hex)
+        x->hex = xstrdup("00000000");
+    if (find_bad_nodes(x, err) == 0)
+        rc = find_todo(x, &l, err);
+    submissions_release(&l);
+    return rc;
+}

@@ -1,0 +1,234 @@
+/* The backend: chosen, asked, given the script. */
+#include "config.h"
+#include "recon-submit.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define OFFLINE_SLOTS 1000 /* MaxArraySize is 1001 where nobody set it */
+#define LOCAL_SLOTS 1000000
+
+static struct sched_request request_of(const struct order *x, const struct part *p)
+{
+    return (struct sched_request){ .run = x->path, .sub = p->sub, .name = p->name, .script = p->script.s,
+                                   .script_path = p->script_path, .cwd = x->cwd, .env = x->env.v, .tasks = p->slots,
+                                   .at_a_time = (uint32_t)x->o->at_a_time, .exclude = x->exclude };
+}
+
+/* ---- how many slots ---- */
+
+static void share(struct order *x, uint32_t slots)
+{
+    int64_t asked = x->spec.datasets_per_task;
+
+    if (x->spec.max_tasks > 0 && x->spec.max_tasks < (int64_t)slots)
+        slots = (uint32_t)x->spec.max_tasks;
+    x->slots_max = slots;
+    x->per_task = asked > 0 ? (uint32_t)asked : (uint32_t)((x->n_todo + slots - 1) / slots);
+    if (!x->per_task)
+        x->per_task = 1;
+}
+
+/* Is there a cluster to ask without waiting for a name service? */
+static bool configured(void)
+{
+    return getenv("SLURM_CONF") || getenv("SLURM_CONF_SERVER") || access("/etc/slurm/slurm.conf", R_OK) == 0 ||
+           access("/run/slurm/conf/slurm.conf", R_OK) == 0;
+}
+
+static int ask_limits(struct order *x, const struct sched_backend *b, struct err *err)
+{
+    struct sched_limits l = { 0 };
+    uint32_t slots = UINT32_MAX;
+
+    if (b->limits(&l, err))
+        return -1;
+    if (l.array_size > 1)
+        slots = l.array_size; /* indices are 0 to MaxArraySize - 1 */
+    if (l.job_count > 1 && l.job_count - 1 < slots)
+        slots = l.job_count - 1;
+    share(x, slots == UINT32_MAX ? OFFLINE_SLOTS : slots);
+    return 0;
+}
+
+/* ---- which backend ---- */
+
+/* auto: libslurm where it loads, reaches the cluster and can say every directive; else the commands. */
+static int choose_auto(struct order *x, struct err *err)
+{
+    const struct sched_backend *api = sched_load("slurm", NULL), *commands = sched_load("sbatch", err);
+    struct sched_request r;
+    struct err why = { 0 };
+    struct part p = { 0 };
+    int rc;
+
+    if (!commands)
+        return -1;
+    x->backend = commands;
+    if (!api)
+        return ask_limits(x, commands, err);
+    if (ask_limits(x, api, &why)) { /* not this libslurm's cluster, or away: the commands have the last word */
+        if (ask_limits(x, commands, NULL) == 0)
+            return 0;
+        *err = why;
+        return -1;
+    }
+    rc = part_make(x, &p, 0, 0, NULL, err);
+    if (rc == 0) {
+        r = request_of(x, &p);
+        if (api->accepts(&r, &why) == 0)
+            x->backend = api;
+    }
+    part_release(&p);
+    return rc;
+}
+
+static int choose_named(struct order *x, const char *name, struct err *err)
+{
+    x->backend = sched_load(name, err);
+    return x->backend ? ask_limits(x, x->backend, err) : -1;
+}
+
+int send_choose(struct order *x, struct err *err)
+{
+    static const char *const named[] = { [VIA_API] = "slurm", [VIA_SBATCH] = "sbatch" };
+
+    order_name(x);
+    sched_environment(environ, &x->env);
+    if (!x->env.v)
+        strv_add(&x->env, "RECON=1"); /* an empty environment has no list */
+    if (x->o->local) {
+        x->backend = sched_load("local", err);
+        share(x, LOCAL_SLOTS);
+        return x->backend ? 0 : -1;
+    }
+    if (x->o->dry_run && !configured()) {
+        share(x, OFFLINE_SLOTS);
+        return 0;
+    }
+    if (x->spec.submit.via == VIA_AUTO)
+        return choose_auto(x, err);
+    return choose_named(x, named[x->spec.submit.via], err);
+}
+
+/* ---- the talk ---- */
+
+/* After a time-out the job may be there: its name tells. */
+static int look_for(struct order *x, struct part *p, struct err *err)
+{
+    struct err why = { 0 };
+
+    for (int tries = 0; tries < 3; tries++) {
+        if (x->backend->find && x->backend->find(p->name, &p->job_id, &why) == 0)
+            return 0;
+        if (why.code == CODE_NOTFOUND && tries > 0)
+            break;
+        sleep(1);
+    }
+    if (why.code == CODE_NOTFOUND)
+        return -1;
+    x->made = false; /* kept: nobody knows whether the job was taken */
+    return err_set(err, CODE_UNAVAILABLE,
+                   "no answer, and whether job '%s' was taken is not known: recon-submit --resume '%s' looks for it first",
+                   p->name, x->path);
+}
+
+int send_part(struct order *x, struct part *p, struct err *err)
+{
+    struct sched_request r = request_of(x, p);
+    int rc;
+
+    if (run_submit_intent(x->run, p->sub, x->backend->name, p->name, p->slots, err))
+        return -1;
+    rc = x->backend->submit(&r, &p->job_id, err);
+    if (rc && err->code == CODE_DEADLINE)
+        rc = look_for(x, p, err);
+    if (rc && err->code == CODE_DEADLINE)
+        err->code = CODE_UNAVAILABLE;
+    if (run_submit_result(x->run, p->sub, p->job_id, rc ? err->text : NULL, rc ? NULL : err) && rc == 0)
+        cli_warn("job %s runs, but '%s/submit.jsonl' could not be written: %s", p->job_id, x->path, err->text);
+    return rc;
+}
+
+static int print_plan(const struct order *x, const struct part *p)
+{
+    fprintf(stderr, "recon-submit: would make run directory %s: %llu datasets in %u tasks of up to %u\n", x->path,
+            (unsigned long long)p->n, p->slots, x->per_task);
+    fprintf(stderr, "recon-submit: device %s, %zu variables pinned, template %s, by %s\n",
+            name_of(device_names, x->spec.device), x->pin.variables.n, x->template_path,
+            x->backend ? x->backend->doc : "no cluster asked: none is configured here");
+    if (p->n < x->n_todo)
+        fprintf(stderr, "recon-submit: this is the first of %llu submissions\n",
+                (unsigned long long)((x->n_todo + p->n - 1) / p->n));
+    return 0;
+}
+
+/* sbatch --test-only reads a file. */
+static int test_part(struct order *x, struct part *p, struct err *err)
+{
+    char path[] = "/tmp/recon-submit.XXXXXX", *text = NULL;
+    int fd = mkostemp(path, O_CLOEXEC), rc;
+    struct sched_request r = request_of(x, p);
+
+    if (fd < 0 || write(fd, p->script.s, p->script.len) != (ssize_t)p->script.len)
+        rc = err_sys(err, CODE_CREATE, "cannot write '%s'", path);
+    else if (!x->backend || !x->backend->test)
+        rc = err_set(err, CODE_UNAVAILABLE, "no cluster is configured here that could be asked");
+    else {
+        r.script_path = path;
+        rc = x->backend->test(&r, &text, err);
+    }
+    if (fd >= 0) {
+        close(fd);
+        unlink(path);
+    }
+    if (rc == 0)
+        printf("%s\n", text);
+    free(text);
+    return rc;
+}
+
+int send_dry_run(struct order *x, struct err *err)
+{
+    struct part p = { 0 };
+    int sub = x->run ? run_next_sub(x->run) : 0;
+    int rc = part_make(x, &p, sub < 0 ? 0 : (uint32_t)sub, 0, NULL, err);
+
+    if (rc == 0 && x->o->dry_run) {
+        rc = print_plan(x, &p);
+        fwrite(p.script.s, 1, p.script.len, stdout);
+    }
+    if (rc == 0 && x->o->test_only)
+        rc = test_part(x, &p, err);
+    part_release(&p);
+    return rc;
+}
+
+/* ---- cancel ---- */
+
+int cancel_run(const struct options *o, struct err *err)
+{
+    struct submissions l = { 0 };
+    struct run *run = run_open(o->cancel, err);
+    int rc = run ? run_submissions(run, &l, err) : -1;
+
+    for (size_t i = 0; i < l.n && rc == 0; i++) {
+        const struct sched_backend *b = sched_load(l.v[i].backend, err);
+        char *id = xstrdup(l.v[i].job_id);
+
+        rc = b ? 0 : -1;
+        if (b && !id && b->find) /* an intent without a result: it may have been taken */
+            b->find(l.v[i].name, &id, NULL);
+        if (b && id)
+            rc = b->cancel(id, err);
+        if (rc == 0 && id)
+            fprintf(stderr, "recon-submit: job %s is cancelled or has ended\n", id);
+        free(id);
+    }
+    submissions_release(&l);
+    run_free(run);
+    return rc;
+}
