@@ -120,7 +120,7 @@ int closure_resolve(const char *program, char *const *env, const char *cwd, cons
 int closure_extend(const struct closure *scope, const char *module, char *const *env, const char *cwd,
                    const struct loader *l, bool images, struct closure *ret, struct err *err);
 void closure_release(struct closure *c);
-/* Fills `candidates` of what was not found or is corrupt. Looks near the program (its folder, lib and lib64 beside it), in
+/* Fills `candidates` of what was not found, is corrupt, or lacks a version that is needed. Looks near the program (its folder, lib and lib64 beside it), in
  * lib and lib64 beside each LD_LIBRARY_PATH element and later elements of it, in the run paths of the other objects, below
  * CUDA_HOME, CONDA_PREFIX and VIRTUAL_ENV of env, and in places (toolkits; may be NULL). root as in struct loader. */
 void closure_candidates(struct closure *c, char *const *env, const char *root, const struct strv *places);
