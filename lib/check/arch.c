@@ -201,15 +201,18 @@ int arch_each(const struct check_case *c, arch_f *call, struct findings *out, st
 {
     const char *unknown = gpus_unknown(c->facts);
     struct walk w = { 0 };
+    int rc = 0;
 
-    while (walk_next(c, &w)) {
-        const struct object *o = &w.lib->object;
+    while (rc == 0 && walk_next(c, &w)) {
+        struct gpu_images scratch = { 0 };
+        const struct gpu_images *images = library_images(c, w.lib, &scratch);
+        const char *soname = w.lib->object.soname ? w.lib->object.soname : w.lib->soname;
 
-        if (!o->images.n)
-            continue;
-        if (unknown)
-            return err_set(err, CODE_UNAVAILABLE, "'%s' has GPU code, but %s", library_name(w.lib), unknown);
-        each_gpu(c, library_name(w.lib), o->soname ? o->soname : w.lib->soname, &o->images, call, out);
+        if (images->n && unknown)
+            rc = err_set(err, CODE_UNAVAILABLE, "'%s' has GPU code, but %s", library_name(w.lib), unknown);
+        else if (images->n)
+            each_gpu(c, library_name(w.lib), soname, images, call, out);
+        images_release(&scratch);
     }
-    return 0;
+    return rc;
 }

@@ -21,7 +21,7 @@ struct check_case {
     const struct resolution *resolution;
     const struct cluster *cluster;
     char *const *received; /* the environment as the job received it, before the pin was replayed; may be NULL */
-    bool elsewhere;        /* the facts were saved or assumed: the files that were read are not that node's own */
+    bool elsewhere;        /* the facts are another node's: the files that were read are this host's, not its own */
     bool restored;         /* the launcher restores the environment: env-not-exported is then a warning */
 };
 

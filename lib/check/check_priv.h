@@ -32,6 +32,9 @@ bool library_of_system(const struct library *l);
 bool library_of_driver(const char *soname);           /* libcuda.so.1 and its kin: they come with the driver */
 /* The file that has the name but another class or machine, when it is found nowhere else; NULL. */
 const struct tried *library_wrong_class(const struct library *l);
+/* Its GPU code: as read, or as the pin has it where nothing was read again. scratch starts as {0} and is released by
+ * images_release whatever comes back. */
+const struct gpu_images *library_images(const struct check_case *c, const struct library *l, struct gpu_images *scratch);
 char *const *case_env(const struct check_case *c);    /* of the program: the resolution's, else as received; NULL unknown */
 const char *case_node(const struct check_case *c);    /* host name, "this node" if unknown */
 const char *driver_cuda(const struct facts *f);       /* CUDA version of the driver, by NVML or by its branch; NULL */

@@ -11,16 +11,26 @@ struct runtime {
     bool linked_in;   /* static cudart: no library names it */
 };
 
-/* The highest toolkit below a major that built code of the process, "" if none: libcudart.so.12 tells no minor. */
-static void built_with(const struct check_case *c, int major, char ret[16])
+/* The toolkit that built the code of a program or module, into ret; "" if none is told. */
+static void built_with(const struct check_case *c, const struct library *l, char ret[16])
+{
+    struct gpu_images scratch = { 0 };
+    const char *toolkit = l->why == WHY_PATH ? library_images(c, l, &scratch)->toolkit : NULL;
+
+    snprintf(ret, 16, "%.15s", toolkit ? toolkit : "");
+    images_release(&scratch);
+}
+
+/* The highest toolkit of a major among them: libcudart.so.12 tells no minor. */
+static void minor_of(const struct check_case *c, int major, char ret[16])
 {
     struct walk w = { 0 };
+    char one[16];
 
     while (walk_next(c, &w)) {
-        const char *t = w.lib->object.images.toolkit;
-
-        if (t && atoi(t) == major && w.lib->why == WHY_PATH && (!*ret || version_cmp(t, ret) > 0))
-            snprintf(ret, 16, "%s", t);
+        built_with(c, w.lib, one);
+        if (*one && atoi(one) == major && (!*ret || version_cmp(one, ret) > 0))
+            memcpy(ret, one, sizeof(one));
     }
 }
 
@@ -37,7 +47,7 @@ static bool from_soname(const struct check_case *c, const struct library *l, str
     ret->linked_in = false;
     ret->version[0] = 0;
     if (major >= 11)
-        built_with(c, major, ret->version);
+        minor_of(c, major, ret->version);
     if (!ret->version[0])
         snprintf(ret->version, sizeof(ret->version), "%.10s%s", version, strchr(version, '.') ? "" : ".0");
     return true;
@@ -53,14 +63,11 @@ static bool find_runtime(const struct check_case *c, struct runtime *ret)
             return true;
     w = (struct walk){ 0 };
     while (walk_next(c, &w)) {
-        const struct gpu_images *g = &w.lib->object.images;
-
-        if (w.lib->why != WHY_PATH || !g->n || !g->toolkit)
-            continue;
+        built_with(c, w.lib, ret->version);
         ret->path = library_name(w.lib);
         ret->linked_in = true;
-        snprintf(ret->version, sizeof(ret->version), "%.15s", g->toolkit);
-        return true;
+        if (*ret->version)
+            return true;
     }
     return false;
 }

@@ -85,16 +85,31 @@ static void report(const struct check_case *c, const struct worst *w, const char
     free(more);
 }
 
+/* As the facts have it, else the highest node of the C library that the loader takes. */
+static const char *glibc_of(const struct check_case *c)
+{
+    const char *best = c->facts->os.glibc;
+    struct walk w = { 0 };
+
+    while (!c->facts->os.glibc && !c->elsewhere && walk_next(c, &w))
+        for (size_t i = 0; str_eq(w.lib->soname, "libc.so.6") && i < w.lib->object.versions.n; i++) {
+            const char *v = w.lib->object.versions.v[i];
+
+            if (str_starts(v, "GLIBC_") && wanted_release(v) && (!best || version_cmp(wanted_release(v), best) > 0))
+                best = str_starts(v, "GLIBC_ABI") ? best : wanted_release(v);
+        }
+    return best;
+}
+
 static int eval(const struct check_case *c, struct findings *out, struct err *err)
 {
-    const char *glibc = c->facts->os.glibc;
+    const char *glibc = glibc_of(c);
     struct worst w = { 0 };
 
     if (!glibc)
         return err_set(err, CODE_UNAVAILABLE, "the glibc of %s is not known", case_node(c));
-    if (c->elsewhere)
-        by_release(c, glibc, &w);
-    else
+    by_release(c, glibc, &w);
+    if (!w.lib && !c->elsewhere)
         by_nodes(c, &w);
     if (w.lib)
         report(c, &w, glibc, out);

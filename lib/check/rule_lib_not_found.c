@@ -168,6 +168,7 @@ static void report(const struct check_case *c, const struct walk *w, struct find
 {
     const struct library *l = w->lib;
     const struct pin_object *p = pinned(c, l->soname);
+    enum level level = c->elsewhere ? LEVEL_WARN : LEVEL_ERROR; /* that node's system may have it */
     size_t others = other_needers(w->in, l);
     struct str places = { 0 };
     char *cause, *remedy, *more = others ? xasprintf(" and %zu more", others) : xstrdup("");
@@ -175,8 +176,9 @@ static void report(const struct check_case *c, const struct walk *w, struct find
 
     remedy = remedy_of(c, l, hint, p);
     looked_in(w->in, l, &places);
-    finding_explain(findings_add(out, "lib-not-found", LEVEL_ERROR, p ? SCOPE_NODE : SCOPE_JOB, l->soname,
-                                 "needed by '%s'%s, found nowhere; looked in %s%s%s", needer(w->in, l), more, places.s,
+    finding_explain(findings_add(out, "lib-not-found", level, p ? SCOPE_NODE : SCOPE_JOB, l->soname,
+                                 "needed by '%s'%s, found nowhere%s; looked in %s%s%s", needer(w->in, l), more,
+                                 c->elsewhere ? " here" : "", places.s,
                                  l->candidates.n ? "; a file of that name is " : "",
                                  l->candidates.n ? l->candidates.v[0] : ""),
                     hint, cause ? cause : p ? "the node lacks what the pin promised" : NULL, remedy);
@@ -191,11 +193,12 @@ static void report_driver(const struct check_case *c, const struct walk *w, stru
 {
     const struct facts *f = c->facts;
     bool gpus = f && (f->gpus.n || f->driver.kernel_module);
+    bool assumed = f && (str_eq(f->driver.source, "assumed") || (f->gpus.n && str_eq(f->gpus.v[0].name, "assumed")));
     bool none = f && f->gpus_known && !f->gpus.n && !f->driver.kernel_module;
     const char *soname = w->lib->soname, *by = needer(w->in, w->lib);
     struct finding *x;
 
-    if (gpus && c->elsewhere) {
+    if (gpus && (c->elsewhere || assumed)) {
         findings_add(out, "lib-not-found", LEVEL_NOTE, SCOPE_NODE, soname,
                      "needed by '%s'; it comes with the NVIDIA driver, whose files on '%s' cannot be seen from here", by,
                      case_node(c));
@@ -211,6 +214,20 @@ static void report_driver(const struct check_case *c, const struct walk *w, stru
                          : "sbatch --gres=gpu:1 ..., or judge for a GPU node: recon-check --facts FILE");
 }
 
+/* [0] of a closure: a program or module that the pin names and that is not there. */
+static void report_itself(const struct check_case *c, const struct library *l, struct findings *out)
+{
+    char *q = esc_shell(l->soname), *remedy = xasprintf("ls -l %s, or sbatch --exclude=%s", q, case_node(c));
+
+    finding_explain(findings_add(out, "lib-not-found", LEVEL_ERROR, SCOPE_NODE, l->soname,
+                                 "the pin names it as a program or module, and on %s it is not to be had (%s)", case_node(c),
+                                 l->tried.n ? l->tried.v[0].why_not : "no such file"),
+                    l->tried.n && str_eq(l->tried.v[0].why_not, "permission denied") ? "unreadable" : NULL,
+                    "the file system that holds it is not mounted here, or the file was moved after the capture", remedy);
+    free(remedy);
+    free(q);
+}
+
 static int eval(const struct check_case *c, struct findings *out, struct err *err)
 {
     struct walk w = { 0 };
@@ -220,7 +237,9 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
         if (w.lib->why != WHY_NOT_FOUND || w.lib->corrupt || w.lib->preload || !w.lib->soname ||
             library_wrong_class(w.lib))
             continue;
-        if (library_of_driver(w.lib->soname))
+        if (w.index == 0)
+            report_itself(c, w.lib, out);
+        else if (library_of_driver(w.lib->soname))
             report_driver(c, &w, out);
         else
             report(c, &w, out);

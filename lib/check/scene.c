@@ -67,6 +67,45 @@ const struct tried *library_wrong_class(const struct library *l)
     return NULL;
 }
 
+static void add_image(struct gpu_images *l, enum image_kind kind, const char *name, const char *isa)
+{
+    size_t n = strcspn(name, "0123456789"), digits = strspn(name + n, "0123456789");
+    const char *point = isa ? strchr(isa, '.') : NULL;
+
+    if (!digits || digits > 4)
+        return;
+    *VEC_ADD(l) = (struct gpu_image){ .kind = kind, .container = l->containers, .arch = (uint16_t)atoi(name + n),
+                                      .suffix = name[n + digits], .major = (uint16_t)(isa ? atoi(isa) : 0),
+                                      .minor = (uint16_t)(point ? atoi(point + 1) : 0) };
+}
+
+/* One container for each set; how many there are is lost in the words only. */
+static void images_of_pin(const struct pin_object *o, struct gpu_images *ret)
+{
+    for (size_t i = 0; i < o->gpu.n; i++, ret->containers++) {
+        const struct pin_gpu *g = &o->gpu.v[i];
+
+        for (size_t j = 0; j < g->sass.n; j++)
+            add_image(ret, IMAGE_SASS, g->sass.v[j], NULL);
+        for (size_t j = 0; j < g->ptx.n; j++)
+            add_image(ret, IMAGE_PTX, g->ptx.v[j], g->ptx_isa);
+        if (g->toolkit && (!ret->toolkit || version_cmp(g->toolkit, ret->toolkit) > 0)) {
+            free(ret->toolkit);
+            ret->toolkit = xstrdup(g->toolkit);
+        }
+    }
+}
+
+const struct gpu_images *library_images(const struct check_case *c, const struct library *l, struct gpu_images *scratch)
+{
+    if (l->object.images.n || !c->pin || !c->resolution || !c->resolution->reused)
+        return &l->object.images;
+    for (size_t i = 0; i < c->pin->objects.n; i++)
+        if (str_eq(c->pin->objects.v[i].path, l->path))
+            images_of_pin(&c->pin->objects.v[i], scratch);
+    return scratch;
+}
+
 char *const *case_env(const struct check_case *c)
 {
     if (c->resolution && c->resolution->env.n)

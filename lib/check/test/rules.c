@@ -375,6 +375,7 @@ static void glibc_too_old(void **state)
     begin(&s);
     free(s.f.os.glibc);
     s.f.os.glibc = NULL;
+    s.c.elsewhere = true;
     assert_int_equal(judge(&s), 0);
     assert_non_null(strstr(not_checked(&s, "glibc-too-old"), "the glibc of gpu017 is not known"));
     end(&s);

@@ -1,0 +1,439 @@
+/* recon-check - judge programs and pins without running them: facts, resolve, check, report. Static-pie, loads nothing:
+ * no LD_LIBRARY_PATH, LD_PRELOAD or foreign libc can stop it from reporting. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "check/check.h"
+#include "cli.h"
+
+enum { KEY_FACTS = 256, KEY_ENV_FILE, KEY_FORMAT, KEY_LIBS, KEY_SAVE, KEY_ROOT, KEY_SKIP, KEY_LIST, KEY_IMAGES };
+
+struct options {
+    const char *pin, *facts, *env_file, *save, *root, *images;
+    struct strv assume, skip, programs;
+    bool jsonl, libs, list, verbose;
+};
+
+static const struct argp_option option_rows[] = {
+    { "pin", 'p', "PIN", 0, "Judge the programs, modules and variables of a pin", 0 },
+    { "facts", KEY_FACTS, "FILE", 0, "Judge for the node that these facts are of, instead of this one", 0 },
+    { "assume", 'a', "FILE|KEY=VALUE", 0,
+      "Replace a part of the facts: gpu=9.0, driver.kernel_module=570.211.01, or a file with some facts; may be repeated", 0 },
+    { "env-file", KEY_ENV_FILE, "FILE", 0,
+      "The environment that the program gets, as NAME=VALUE lines or NUL-separated pairs (default: this one)", 0 },
+    { "format", KEY_FORMAT, "text|jsonl", 0, "Text for people, or one JSON object a line", 0 },
+    { "libs", KEY_LIBS, NULL, 0, "Print how each library resolves: SONAME => PATH", 0 },
+    { "save-facts", KEY_SAVE, "FILE", 0, "Write the facts to FILE, to be judged by elsewhere", 0 },
+    { "root", KEY_ROOT, "DIR", 0, "Read libraries below DIR, as if it were /", 0 },
+    { "skip", KEY_SKIP, "RULE", 0, "Leave a rule out; may be repeated", 0 },
+    { "list-rules", KEY_LIST, NULL, 0, "Print the rules with level, scope and meaning", 0 },
+    { "images", KEY_IMAGES, "FILE", 0, "Print the GPU code that a file holds", 0 },
+    { "verbose", 'v', NULL, 0, "Show notes, and what was not checked", 0 },
+    { 0 },
+};
+
+static error_t set_format(struct argp_state *state, const char *arg)
+{
+    struct options *o = state->input;
+
+    if (!str_eq(arg, "text") && !str_eq(arg, "jsonl"))
+        argp_error(state, "format '%s' is neither text nor jsonl", arg);
+    o->jsonl = str_eq(arg, "jsonl");
+    return 0;
+}
+
+static error_t set_option(int key, char *arg, struct argp_state *state)
+{
+    struct options *o = state->input;
+
+    switch (key) {
+    case 'p': o->pin = arg; return 0;
+    case KEY_FACTS: o->facts = arg; return 0;
+    case 'a': strv_add(&o->assume, arg); return 0;
+    case KEY_ENV_FILE: o->env_file = arg; return 0;
+    case KEY_FORMAT: return set_format(state, arg);
+    case KEY_LIBS: o->libs = true; return 0;
+    case KEY_SAVE: o->save = arg; return 0;
+    case KEY_ROOT: o->root = arg; return 0;
+    case KEY_SKIP: strv_add(&o->skip, arg); return 0;
+    case KEY_LIST: o->list = true; return 0;
+    case KEY_IMAGES: o->images = arg; return 0;
+    case 'v': o->verbose = true; return 0;
+    case ARGP_KEY_ARG: strv_add(&o->programs, arg); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {
+    option_rows, set_option, "[PROGRAM|LIBRARY ...]",
+    "Judge whether programs, or what a pin promises, will run on this node or another, without running anything."
+    "\vExit status: 0 nothing in the way, 75 another node may do, 78 no node will, 64 bad usage, 126 and 127 no such "
+    "program.", NULL, NULL, NULL,
+};
+
+/* ---- small answers ---- */
+
+static int list_rules(const struct options *o)
+{
+    struct table *t;
+
+    if (o->jsonl) {
+        for (size_t i = 0; check_rules[i]; i++)
+            printf("{\"v\":1,\"type\":\"rule\",\"rule\":\"%s\",\"level\":\"%s\",\"scope\":\"%s\"}\n", check_rules[i]->name,
+                   name_of(level_names, (int)check_rules[i]->level), name_of(scope_names, (int)check_rules[i]->scope));
+        return 0;
+    }
+    t = table_new();
+    table_columns(t, "rule|level|scope|meaning");
+    for (size_t i = 0; check_rules[i]; i++) {
+        table_row(t);
+        table_cell(t, "%s", check_rules[i]->name);
+        table_cell(t, "%s", name_of(level_names, (int)check_rules[i]->level));
+        table_cell(t, "%s", name_of(scope_names, (int)check_rules[i]->scope));
+        table_cell(t, "%s", check_rules[i]->doc);
+    }
+    table_print(t, stdout);
+    table_free(t);
+    return 0;
+}
+
+static void join(const struct strv *l, const char *quote, const char *separator, struct str *t)
+{
+    str_clear(t);
+    for (size_t i = 0; i < l->n; i++)
+        str_addf(t, "%s%s%s%s", i ? separator : "", quote, l->v[i], quote);
+}
+
+static void print_set(const struct options *o, const struct pin_gpu *g, struct table *table)
+{
+    const char *quote = o->jsonl ? "\"" : "", *comma = o->jsonl ? "," : " ";
+    struct str sass = { 0 }, ptx = { 0 };
+
+    join(&g->sass, quote, comma, &sass);
+    join(&g->ptx, quote, comma, &ptx);
+    if (o->jsonl) {
+        printf("{\"v\":1,\"type\":\"images\",\"containers\":%lld,\"sass\":[%s],\"ptx\":[%s],\"ptx_isa\":\"%s\",\"toolkit\":\"%s\"}\n",
+               (long long)g->containers, sass.len ? sass.s : "", ptx.len ? ptx.s : "", g->ptx_isa ? g->ptx_isa : "",
+               g->toolkit ? g->toolkit : "");
+    } else {
+        table_row(table);
+        table_cell(table, "%lld", (long long)g->containers);
+        table_cell(table, "%s", sass.len ? sass.s : "-");
+        table_cell(table, "%s", ptx.len ? ptx.s : "-");
+        table_cell(table, "%s", g->ptx_isa ? g->ptx_isa : "-");
+        table_cell(table, "%s", g->toolkit ? g->toolkit : "-");
+    }
+    str_release(&sass);
+    str_release(&ptx);
+}
+
+static int print_images(const struct options *o)
+{
+    struct gpu_images images = { 0 };
+    struct pin_gpus sets = { 0 };
+    struct err err = { 0 };
+    struct table *t;
+
+    if (images_read(o->images, &images, &err))
+        return cli_fail(&err);
+    pin_gpu_sets(&images, &sets);
+    t = table_new();
+    table_columns(t, ">containers|SASS|PTX|PTX ISA|toolkit");
+    for (size_t i = 0; i < sets.n; i++)
+        print_set(o, &sets.v[i], t);
+    if (!o->jsonl && sets.n)
+        table_print(t, stdout);
+    if (!sets.n)
+        fprintf(stderr, "'%s' holds no GPU code\n", o->images);
+    table_free(t);
+    pin_gpus_release(&sets);
+    images_release(&images);
+    return 0;
+}
+
+/* ---- inputs ---- */
+
+/* NAME=VALUE lines, or pairs that NUL ends (/proc/PID/environ). */
+static int read_env(const char *path, struct strv *ret, struct err *err)
+{
+    struct str t = { 0 };
+    char end = '\n';
+    size_t line = 0;
+    int rc = file_read(path, FILE_MAX_DEFAULT, &t, err);
+
+    if (rc == 0 && t.len && memchr(t.s, 0, t.len))
+        end = 0;
+    for (size_t at = 0; rc == 0 && at < t.len;) {
+        char *stop = memchr(t.s + at, end, t.len - at), *pair;
+
+        pair = xstrndup(t.s + at, stop ? (size_t)(stop - t.s) - at : t.len - at);
+        at = stop ? (size_t)(stop - t.s) + 1 : t.len;
+        line++;
+        if (*pair && (*pair == '=' || !strchr(pair, '=')))
+            rc = err_set(err, CODE_USAGE, "%s:%zu: '%s' is no NAME=VALUE", path, line, pair);
+        else if (*pair)
+            strv_add(ret, pair);
+        free(pair);
+    }
+    str_release(&t);
+    return rc;
+}
+
+static int known_rules(const struct strv *skip)
+{
+    for (size_t i = 0; i < skip->n; i++) {
+        struct strv names = { 0 };
+        const char *near;
+        bool known = false;
+        int rc = 0;
+
+        for (size_t r = 0; check_rules[r]; r++) {
+            known = known || str_eq(check_rules[r]->name, skip->v[i]);
+            strv_add(&names, check_rules[r]->name);
+        }
+        near = str_nearest(skip->v[i], names.v, sizeof(*names.v), names.n);
+        if (!known)
+            rc = cli_error(CODE_USAGE, "no rule is named '%s'%s%s%s", skip->v[i], near ? ", the nearest is '" : "",
+                           near ? near : "; see --list-rules", near ? "'" : "");
+        strv_release(&names);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+/* The facts: saved ones, those of a root (nothing but what its files say), or this node's own by recon-probe. */
+static int get_facts(const struct options *o, const struct pin *pin, char *const *env, struct facts *ret, struct err *err)
+{
+    struct facts_request q = { 0 };
+    struct strv toolkits = { 0 };
+    char *stale;
+
+    if (o->facts) {
+        if (facts_read(o->facts, ret, err))
+            return -1;
+        stale = facts_stale(ret);
+        if (stale)
+            cli_warn("facts-stale: %s", stale);
+        free(stale);
+    } else if (o->root) {
+        facts_minimal(ret);
+        free(ret->node);
+        ret->node = xstrdup(o->root);
+    } else {
+        facts_toolkits_of(env, &toolkits);
+        for (size_t i = 0; pin && i < pin->variables.n; i++)
+            if (pin->variables.v[i].how == PIN_SET && str_eq(pin->variables.v[i].name, "CUDA_HOME"))
+                strv_add(&toolkits, pin->variables.v[i].value);
+        q.toolkits = &toolkits;
+        facts_probe_for(&q, ret, NULL);
+        strv_release(&toolkits);
+        for (size_t i = 0; i < ret->unknown.n; i++)
+            cli_warn("node-unknown: %s", ret->unknown.v[i]);
+    }
+    for (size_t i = 0; i < o->assume.n; i++)
+        if (facts_assume(ret, o->assume.v[i], err)) {
+            facts_release(ret);
+            return -1;
+        }
+    return 0;
+}
+
+/* A name without a slash that is no file here is looked up in PATH, as a shell would. Owned. */
+static char *find_program(const char *name, char *const *env)
+{
+    const char *path = env_get(env, "PATH");
+    struct strv dirs = { 0 };
+    char *found = NULL;
+
+    if (!strchr(name, '/') && access(name, F_OK) && path)
+        strv_split(&dirs, path, ":");
+    for (size_t i = 0; i < dirs.n && !found; i++) {
+        found = path_join(*dirs.v[i] ? dirs.v[i] : ".", name);
+        if (access(found, X_OK)) {
+            free(found);
+            found = NULL;
+        }
+    }
+    strv_release(&dirs);
+    return found ? found : xstrdup(name);
+}
+
+/* The pin's closures and those of each program named, one after another in one resolution. */
+static int get_resolution(const struct options *o, const struct pin *pin, char *const *programs, const struct facts *f,
+                          char *const *env, struct resolution *ret, struct err *err)
+{
+    const char *root = o->root ? o->root : "";
+    const struct facts *node = o->facts && !o->root ? NULL : f; /* another node's files are not here: this loader's way */
+    int rc = 0;
+
+    *ret = (struct resolution){ 0 };
+    if (pin)
+        rc = resolve(pin, node, root, env, ret, err);
+    for (char *const *p = programs; rc == 0 && *p; p++) {
+        char *program = o->root ? xstrdup(*p) : find_program(*p, env);
+        struct resolution one;
+
+        rc = resolve_program(program, node, root, env, &one, err);
+        free(program);
+        if (rc) {
+            if (err->code == CODE_DATA)
+                err->code = CODE_NOEXEC;
+            break;
+        }
+        for (size_t i = 0; i < one.closures.n; i++)
+            *VEC_ADD(&ret->closures) = one.closures.v[i];
+        one.closures.n = 0;
+        if (!ret->env.n)
+            strv_copy(&ret->env, &one.env);
+        resolution_release(&one);
+    }
+    return rc;
+}
+
+/* ---- report ---- */
+
+static void print_libraries(const struct options *o, const struct resolution *r)
+{
+    struct str t = { 0 };
+
+    for (size_t i = 0; i < r->closures.n; i++) {
+        const struct closure *c = &r->closures.v[i];
+
+        if (!o->jsonl && r->closures.n > 1)
+            str_addf(&t, "%s:\n", c->libs.v[0].path ? c->libs.v[0].path : c->libs.v[0].soname);
+        for (size_t j = o->jsonl ? 0 : 1; j < c->libs.n; j++) {
+            const struct library *l = &c->libs.v[j];
+            const struct library *by = &c->libs.v[l->needed_by < c->libs.n ? l->needed_by : 0];
+
+            if (o->jsonl)
+                library_json(l->soname, l->path, name_of(why_names, (int)l->why), j ? by->path : NULL, &t);
+            else
+                str_addf(&t, "%s => %s%s%s%s\n", l->soname, l->path ? l->path : "not found", l->corrupt ? " (" : "",
+                         l->corrupt ? l->corrupt : "", l->corrupt ? ")" : "");
+        }
+    }
+    if (t.len)
+        fwrite(t.s, 1, t.len, stdout);
+    str_release(&t);
+}
+
+static size_t library_count(const struct resolution *r)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->closures.n; i++)
+        for (size_t j = 0; j < r->closures.v[i].libs.n; j++)
+            n += r->closures.v[i].libs.v[j].why != WHY_LOADED;
+    return n;
+}
+
+static void report(const struct options *o, const struct resolution *r, const struct findings *l)
+{
+    FILE *out = o->libs && !o->jsonl ? stderr : stdout; /* --libs: its lines alone on stdout */
+    size_t errors = findings_count(l, LEVEL_ERROR), warnings = findings_count(l, LEVEL_WARN);
+    struct str t = { 0 };
+    char ms[24];
+
+    if (o->libs)
+        print_libraries(o, r);
+    if (o->jsonl) {
+        findings_json(l, &t);
+    } else {
+        findings_text(l, o->verbose, term_fancy(out), &t);
+        str_addf(&t, "%s: %zu objects, %zu error%s, %zu warning%s, %zu not checked%s, %s\n",
+                 errors ? "error" : warnings ? "warn" : "ok", library_count(r), errors, errors == 1 ? "" : "s", warnings,
+                 warnings == 1 ? "" : "s", l->not_checked, l->not_checked && !o->verbose ? " (-v tells)" : "",
+                 human_ms(l->ms, ms));
+    }
+    if (t.len)
+        fwrite(t.s, 1, t.len, out);
+    str_release(&t);
+}
+
+/* ---- the steps ---- */
+
+static int judge(const struct options *o, const struct pin *pin, char *const *programs, char *const *env)
+{
+    double start = clock_ms();
+    struct facts facts;
+    struct resolution r = { 0 };
+    struct findings found = { 0 };
+    struct err err = { 0 };
+    struct check_case c;
+    int status;
+
+    if (get_facts(o, pin, env, &facts, &err))
+        return cli_fail(&err);
+    if (o->save && facts_write(o->save, &facts, &err)) {
+        status = cli_fail(&err);
+        goto out;
+    }
+    if (!pin && !*programs) { /* facts were all that was wanted */
+        status = 0;
+        goto out;
+    }
+    if (get_resolution(o, pin, programs, &facts, env, &r, &err)) {
+        status = cli_fail(&err);
+        goto out;
+    }
+    c = (struct check_case){ .pin = pin, .facts = &facts, .resolution = &r, .received = env,
+                             .elsewhere = o->facts && !o->root };
+    check(&c, &o->skip, &found);
+    found.ms = clock_ms() - start;
+    report(o, &r, &found);
+    status = findings_status(&found);
+out:
+    findings_release(&found);
+    resolution_release(&r);
+    facts_release(&facts);
+    return status;
+}
+
+static int run(const struct options *o)
+{
+    static char *const nothing[] = { NULL };
+    char *const *programs = o->programs.n ? o->programs.v : nothing;
+    struct strv env = { 0 };
+    struct pin pin = { 0 };
+    struct err err = { 0 };
+    bool pinned = false;
+    int status;
+
+    if (o->list)
+        return list_rules(o);
+    if (o->images)
+        return print_images(o);
+    status = known_rules(&o->skip);
+    if (status)
+        return status;
+    if (!o->pin && !*programs && !o->save)
+        return cli_error(CODE_USAGE, "nothing to judge: wanted a PROGRAM, a LIBRARY, --pin or --save-facts; see --help");
+    if (o->env_file && read_env(o->env_file, &env, &err))
+        return cli_fail(&err);
+    if (o->pin && pin_read(o->pin, &pin, &err))
+        status = cli_fail(&err);
+    else
+        pinned = o->pin;
+    if (!status)
+        status = judge(o, pinned ? &pin : NULL, programs, o->env_file ? env.n ? env.v : nothing : environ);
+    if (pinned)
+        pin_release(&pin);
+    strv_release(&env);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = { 0 };
+    int rest, status = cli_parse(&argp, argc, argv, &rest, &o);
+
+    if (!status)
+        status = run(&o);
+    strv_release(&o.assume);
+    strv_release(&o.skip);
+    strv_release(&o.programs);
+    return cli_end(status);
+}
