@@ -19,7 +19,7 @@ static unsigned present(const struct check_case *c)
 
 static void not_checked(struct findings *l, const struct rule *r, const char *why)
 {
-    findings_add(l, "not-checked", LEVEL_NOTE, SCOPE_NODE, r->name, "not checked: %s", why);
+    findings_add(l, "not-checked", LEVEL_NOTE, SCOPE_NODE, r->name, "%s", why);
     l->not_checked++;
 }
 
@@ -92,7 +92,7 @@ void check(const struct check_case *c, const struct strv *skip, struct findings 
 {
     *ret = (struct findings){ 0 };
     for (size_t i = 0; c->resolution && i < c->resolution->failed.n; i++) {
-        findings_add(ret, "not-checked", LEVEL_NOTE, SCOPE_NODE, "resolution", "not checked: %s",
+        findings_add(ret, "not-checked", LEVEL_NOTE, SCOPE_NODE, "resolution", "%s",
                      c->resolution->failed.v[i]);
         ret->not_checked++;
     }

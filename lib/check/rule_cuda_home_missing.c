@@ -71,17 +71,43 @@ static int on_node(const struct check_case *c, const char *dir)
     return exists ? 1 : known;
 }
 
-/* The toolkit of the node whose name is nearest, else the first. */
+static bool is_beside(const char *a, const char *b)
+{
+    char *x = path_dir(a), *clean = path_absolute(b), *y = path_dir(clean);
+    bool same = str_eq(x, y);
+
+    free(x);
+    free(y);
+    free(clean);
+    return same;
+}
+
+/* How near a toolkit of the node is to the one promised: the same major version, the same folder. */
+static int nearness(const char *toolkit, const char *dir)
+{
+    const char *a = path_base(toolkit), *b = path_base(dir);
+    size_t n = strcspn(b, "0123456789"), major = strspn(b + n, "0123456789");
+
+    return (major && strncmp(a, b, n + major) == 0 ? 2 : 0) + (is_beside(toolkit, dir) ? 1 : 0);
+}
+
 static const char *instead(const struct facts *f, const char *dir)
 {
-    for (size_t i = 0; i < f->toolkits.n; i++) {
-        const char *a = path_base(f->toolkits.v[i]), *b = path_base(dir);
-        size_t n = strcspn(b, "0123456789"), major = strspn(b + n, "0123456789");
+    const char *best = NULL;
 
-        if (major && strncmp(a, b, n + major) == 0)
-            return f->toolkits.v[i];
-    }
-    return f->toolkits.n ? f->toolkits.v[0] : NULL;
+    for (size_t i = 0; i < f->toolkits.n; i++)
+        if (!best || nearness(f->toolkits.v[i], dir) >= nearness(best, dir))
+            best = f->toolkits.v[i];
+    return best;
+}
+
+/* Those in the promised folder first. */
+static void list(const struct facts *f, const char *dir, struct str *t)
+{
+    for (int beside = 1; beside >= 0; beside--)
+        for (size_t i = 0; i < f->toolkits.n; i++)
+            if (is_beside(f->toolkits.v[i], dir) == beside)
+                str_addf(t, "%s%s", t->len ? ", " : "", f->toolkits.v[i]);
 }
 
 static void report(const struct check_case *c, const char *name, const char *dir, struct findings *out)
@@ -91,8 +117,7 @@ static void report(const struct check_case *c, const char *name, const char *dir
     struct str have = { 0 };
     char *remedy;
 
-    for (size_t i = 0; i < f->toolkits.n && i < 8; i++)
-        str_addf(&have, "%s%s", i ? ", " : "", f->toolkits.v[i]);
+    list(f, dir, &have);
     remedy = other ? xasprintf("capture the pin again with %s=%s, or sbatch --exclude=%s", name, other, case_node(c))
                    : xasprintf("sbatch --exclude=%s", case_node(c));
     finding_explain(findings_add(out, "cuda-home-missing", LEVEL_ERROR, SCOPE_NODE, name,

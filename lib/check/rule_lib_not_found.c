@@ -5,25 +5,40 @@
 
 enum { SHOWN = 8 }; /* places named in a text */
 
-/* "a (no such file), b (...), ld.so.cache" */
+static void add_place(struct str *t, const char *path, const char *why_not)
+{
+    bool plain = str_eq(why_not, "no such file");
+    char *dir = plain ? path_dir(path) : xstrdup(path);
+
+    str_addf(t, "%s%s", t->len ? ", " : "", dir);
+    if (!plain)
+        str_addf(t, " (%s)", why_not);
+    free(dir);
+}
+
+/* "/a (no such directory), /b, the loader's cache, /lib": folders where no file of the name was, and why of the others. */
 static void looked_in(const struct closure *in, const struct library *l, struct str *t)
 {
-    size_t n = 0;
+    bool cache = false;
 
-    for (size_t i = 0; i < l->tried.n; i++, n++) {
-        if (n == SHOWN) {
+    for (size_t i = 0; i < l->tried.n; i++) {
+        if (i == SHOWN) {
             str_addf(t, " and %zu more", l->tried.n - i);
             return;
         }
-        str_addf(t, "%s%s (%s)", n ? ", " : "", l->tried.v[i].path, l->tried.v[i].why_not);
+        if (l->tried.v[i].why == WHY_DEFAULT && !cache) {
+            str_addf(t, "%sthe loader's cache", t->len ? ", " : "");
+            cache = true;
+        }
+        add_place(t, l->tried.v[i].path, l->tried.v[i].why_not);
     }
-    for (size_t i = 0; !l->tried.n && i < l->missed.n && i < SHOWN; i++, n++) {
+    for (size_t i = 0; !l->tried.n && i < l->missed.n && i < SHOWN; i++) {
         const struct searched_dir *d = l->missed.v[i] < in->dirs.n ? &in->dirs.v[l->missed.v[i]] : NULL;
 
         if (d)
-            str_addf(t, "%s%s%s", n ? ", " : "", d->path, d->mtime_ns ? "" : " (no such directory)");
+            str_addf(t, "%s%s%s", t->len ? ", " : "", d->path, d->mtime_ns ? "" : " (no such directory)");
     }
-    if (!n)
+    if (!t->len)
         str_add(t, "the loader's cache and default directories");
 }
 

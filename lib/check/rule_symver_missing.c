@@ -60,8 +60,7 @@ static char *remedy(const struct check_case *c, const struct miss *m)
     if (m->provider && m->provider->candidates.n) {
         dir = path_dir(m->provider->candidates.v[0]);
         quoted = esc_shell(dir);
-        text = xasprintf("export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} (%s has it)", quoted,
-                         m->provider->candidates.v[0]);
+        text = xasprintf("export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", quoted);
         free(dir);
         free(quoted);
         return text;
@@ -78,9 +77,11 @@ static void report(const struct check_case *c, const struct miss *m, struct find
     const char *top = highest(m->offered, m->node);
     char *what = remedy(c, m), *more = m->more ? xasprintf(" and %zu more", m->more) : xstrdup("");
     const char *why = m->provider && m->provider->path ? name_of(why_names, m->provider->why) : NULL;
-    char *cause = xasprintf("'%s' is the first '%s' that the loader meets%s%s", m->path,
+    const char *other = m->provider && m->provider->candidates.n ? m->provider->candidates.v[0] : NULL;
+    char *cause = xasprintf("'%s' is the first '%s' that the loader meets%s%s%s%s%s", m->path,
                             m->provider && m->provider->soname ? m->provider->soname : path_base(m->path),
-                            why ? ", by " : "", why ? why : "");
+                            why ? ", by " : "", why ? why : "", other ? "; '" : "", other ? other : "",
+                            other ? "' has what is needed" : "");
 
     finding_explain(findings_add(out, "symver-missing", LEVEL_ERROR, SCOPE_NODE, m->path,
                                  "'%s' needs %s%s, and '%s' %s%s", library_name(m->needer), m->node, more, m->path,

@@ -105,6 +105,13 @@ static void resolve_modules(const struct pin *p, const struct loader *l, struct 
     }
 }
 
+/* For the words of findings: where else a fit file lies. Only what went wrong costs anything. */
+static void candidates(struct resolution *r, const struct facts *f, const char *root)
+{
+    for (size_t i = 0; i < r->closures.n; i++)
+        closure_candidates(&r->closures.v[i], r->env.v, root, f ? &f->toolkits : NULL);
+}
+
 int resolve(const struct pin *p, const struct facts *f, const char *root, char *const *env, struct resolution *ret,
             struct err *err)
 {
@@ -125,6 +132,7 @@ int resolve(const struct pin *p, const struct facts *f, const char *root, char *
             absent(p->objects.v[0].path, &why, &c);
         add_closure(&r, &c);
         resolve_modules(p, use, &r);
+        candidates(&r, f, root);
     }
     loader_release(&l);
     loader_release(&other);
@@ -151,6 +159,7 @@ int resolve_program(const char *program, const struct facts *f, const char *root
         return -1;
     }
     add_closure(&r, &c);
+    candidates(&r, f, root);
     *ret = r;
     return 0;
 }

@@ -73,6 +73,10 @@ static void begin(struct scene *s)
     facts_minimal(&s->f);
     for (size_t i = 0; i < COUNT(assumed); i++)
         assert_int_equal(facts_assume(&s->f, assumed[i], NULL), 0);
+    free(s->f.gpus.v[0].name);
+    s->f.gpus.v[0].name = xstrdup("NVIDIA H100");
+    free(s->f.driver.source);
+    s->f.driver.source = xstrdup("nvml");
     free(s->f.node);
     s->f.node = xstrdup("gpu017");
     VEC_ADD(&s->r.closures);
@@ -392,7 +396,7 @@ static void arch(void **state)
     begin(&s);
     image(&closure(&s)->libs.v[0], (struct gpu_image){ .kind = IMAGE_SASS, .arch = 80 });
     f = only(&s, "arch-no-image");
-    says(f, "'app' has no code for a GPU of compute capability 9.0; it holds sm_80");
+    says(f, "'app' has no code for GPU 'NVIDIA H100' (compute capability 9.0); it holds sm_80");
     assert_non_null(strstr(f->remedy, "-gencode arch=compute_90,code=sm_90"));
     assert_int_equal(facts_assume(&s.f, "gpu=8.0,8.9", NULL), 0);
     assert_int_equal(judge(&s), 0);
@@ -447,7 +451,7 @@ static void driver(void **state)
     assert_int_equal(facts_assume(&s.f, "driver.kernel_module=418.87.00", NULL), 0);
     f = (judge(&s), &s.out.v[0]);
     assert_string_equal(f->rule, "driver-too-old");
-    says(f, "driver 418.87.00 (CUDA 12.8) is older than 440.33, which CUDA 10.2 of 'libcudart.so.10.2' needs");
+    says(f, "driver 418.87.00 (CUDA 10.1) is older than 440.33, which CUDA 10.2 of 'libcudart.so.10.2' needs");
     assert_non_null(strstr(f->cause, "below CUDA 11 there is no minor-version compatibility"));
     end(&s);
 
