@@ -1,0 +1,102 @@
+#!/bin/sh
+# The CUDA kernels against the CPU's, on a machine with a GPU.
+#   tests/gpu/run.sh BUILD DATA OUT
+# BUILD: a built tree; DATA: a folder with rgbd-kitchen/ (100 real frames and tsdf_ref_4cm.npz); OUT: a folder for
+# what comes out. Prints a table and ends with "N passed, N failed"; status 0 when none failed.
+usage() { echo "usage: $0 BUILD DATA OUT" >&2; exit 64; }
+[ $# = 3 ] || usage
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$1" && pwd) || usage
+data=$(cd "$2" && pwd) || usage
+mkdir -p "$3" || exit 73
+out=$(cd "$3" && pwd)
+run=$build/bin/recon-run
+compare=$build/tests/gpu/compare
+[ -x "$compare" ] || make -C "$build" tests/gpu/compare >"$out/make.log" 2>&1 || { echo "cannot build $compare" >&2; exit 70; }
+[ -x "$run" ] || { echo "$run is not built" >&2; exit 70; }
+passed=0 failed=0
+
+# row NAME VERDICT(0 ok) TEXT
+row() {
+    if [ "$2" = 0 ]; then passed=$((passed + 1)); word=ok; else failed=$((failed + 1)); word=FAILED; fi
+    printf '%-7s %-34s %s\n' "$word" "$1" "$3"
+}
+value() { printf '%s\n' "$1" | tr ' ' '\n' | sed -n "s/^$2=//p"; } # of key=value words
+holds() { awk "BEGIN { exit !($1) }"; } # an arithmetic condition
+ran() { # ran NAME COMMAND...: a row only when it fails
+    name=$1; shift
+    "$@" >"$out/log" 2>&1 && return 0
+    row "$name" 1 "$(tail -n 1 "$out/log" | cut -c1-160)"
+    return 1
+}
+
+echo "device: $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1)"
+
+# 1. every kernel of the module by itself
+"$run" --selftest --device cuda >"$out/selftest.txt" 2>&1
+row 'self-tests on cuda' $? "$(tail -n 1 "$out/selftest.txt")"
+grep -v '^ok' "$out/selftest.txt" | head -n 20
+
+# 2. the golden sphere: exact counts
+for want in '64 9168 18332' '128 37080 74156' '256 150264 300524'; do
+    set -- $want
+    "$compare" sphere "$1" "$out/sphere.npz" || continue
+    ran "sphere $1" "$run" --pipeline volume-to-mesh --dataset "$out/sphere.npz" --device cuda --out "$out/sphere-cuda" || continue
+    ran "sphere $1" "$run" --pipeline volume-to-mesh --dataset "$out/sphere.npz" --device cpu --out "$out/sphere-cpu" || continue
+    got=$("$compare" meshes "$out/sphere-cpu/mesh.ply" "$out/sphere-cuda/mesh.ply" "$(awk "BEGIN { print 2 / ($1 - 1) }")")
+    [ "$(value "$got" vertices)" = "$2,$2" ] && [ "$(value "$got" faces)" = "$3,$3" ] && [ "$(value "$got" euler)" = 2 ]
+    row "sphere $1: counts" $? "$got"
+    rm -rf "$out/sphere.npz" "$out/sphere-cuda" "$out/sphere-cpu"
+done
+
+# 3. the kitchen: volumes and meshes of both devices
+for cm in 4 2; do
+    voxel=0.0$cm
+    for device in cpu cuda; do
+        ran "kitchen $cm cm on $device" "$run" --pipeline "$here/kitchen.conf" --dataset "$data/rgbd-kitchen" --device $device \
+            --set fuse.voxel=$voxel --out "$out/$device-$cm" --format json || continue
+        mv "$out/log" "$out/report-$device-$cm.json"
+    done
+    [ -f "$out/cpu-$cm/volume.npz" ] && [ -f "$out/cuda-$cm/volume.npz" ] || continue
+    got=$("$compare" volumes "$out/cpu-$cm/volume.npz" "$out/cuda-$cm/volume.npz")
+    holds "$(value "$got" agree) >= 0.9995"
+    row "kitchen $cm cm: volumes" $? "$got"
+    got=$("$compare" meshes "$out/cpu-$cm/mesh.ply" "$out/cuda-$cm/mesh.ply" $voxel)
+    holds "$(value "$got" hausdorff) <= 0.05 && $(value "$got" euler_equal) == 1"
+    row "kitchen $cm cm: meshes" $? "$got"
+done
+if [ -f "$data/rgbd-kitchen/tsdf_ref_4cm.npz" ] && [ -f "$out/cuda-4/volume.npz" ]; then
+    got=$("$compare" volumes "$data/rgbd-kitchen/tsdf_ref_4cm.npz" "$out/cuda-4/volume.npz")
+    holds "$(value "$got" agree) >= 0.9995 && $(value "$got" inside) > 0.255891 && $(value "$got" inside) < 0.256091"
+    row 'kitchen 4 cm: against the oracle' $? "$got"
+fi
+
+# 4. the same bits from run to run
+if [ -f "$out/cuda-2/mesh.ply" ]; then
+    ran 'kitchen 2 cm again' "$run" --pipeline "$here/kitchen.conf" --dataset "$data/rgbd-kitchen" --device cuda \
+        --set fuse.voxel=0.02 --out "$out/again"
+    cmp "$out/cuda-2/mesh.ply" "$out/again/mesh.ply" && cmp "$out/cuda-2/volume.npz" "$out/again/volume.npz"
+    row 'kitchen 2 cm: same bits again' $? ''
+    rm -rf "$out/again"
+fi
+
+# 5. an analytic scene, nothing on disk between
+for scene in room office objects columns; do
+    for device in cpu cuda; do
+        ran "$scene on $device" "$run" --pipeline scene-to-mesh --set scene.scene=$scene --device $device --out "$out/$scene-$device" || continue 2
+    done
+    got=$("$compare" meshes "$out/$scene-cpu/mesh.ply" "$out/$scene-cuda/mesh.ply" 0.03)
+    holds "$(value "$got" hausdorff) <= 0.05 && $(value "$got" euler_equal) == 1"
+    row "scene '$scene': meshes" $? "$got"
+done
+
+# 6. times: the kitchen at 2 cm, five times in one process
+for device in cuda cpu; do
+    n=5; [ $device = cpu ] && n=2
+    "$run" --pipeline rgbd-to-mesh --dataset "$data/rgbd-kitchen" --device $device --repeat $n --out "$out/time-$device" \
+        --set fuse.voxel=0.02 >"$out/time-$device.txt" 2>&1
+    row "times on $device" $? ''
+    cat "$out/time-$device.txt"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
