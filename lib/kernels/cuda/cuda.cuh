@@ -24,6 +24,9 @@ static inline int cuda_launched(struct recon_ctx *ctx, const char *what)
 
 void *cuda_alloc(struct recon_ctx *ctx, uint64_t bytes); /* counted, in order of the queue; NULL after fail() */
 void cuda_free(struct recon_ctx *ctx, void *p);          /* NULL is fine */
+/* Pinned host memory that the module keeps between calls (pinning 1 MiB costs half a millisecond): one block, grown when
+ * more is asked, of one user at a time. NULL after fail(). */
+void *cuda_pinned(struct recon_ctx *ctx, uint64_t bytes);
 uint64_t cuda_memory_free(struct recon_ctx *ctx);        /* what alloc can still give, what its pool holds included */
 
 static inline cudaStream_t cuda_stream(const struct recon_ctx *ctx)

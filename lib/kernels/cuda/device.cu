@@ -20,6 +20,8 @@ struct state {
     char *stage[2]; /* pinned, made when first needed */
     block held[BLOCKS_HELD];
     int n_held;
+    void *pinned;
+    uint64_t pinned_bytes;
     uint64_t now, peak;
 };
 state states[DEVICES];
@@ -126,6 +128,24 @@ void cuda_free(struct recon_ctx *ctx, void *p)
     s->now -= s->held[i].bytes;
     s->held[i] = s->held[--s->n_held];
     cuda_ok(ctx, s->pools ? cudaFreeAsync(p, s->stream) : cudaFree(p), "cudaFree");
+}
+
+void *cuda_pinned(struct recon_ctx *ctx, uint64_t bytes)
+{
+    state *s = state_of(ctx);
+
+    if (s->pinned_bytes >= bytes)
+        return s->pinned;
+    if (s->pinned)
+        cudaFreeHost(s->pinned);
+    s->pinned = nullptr;
+    s->pinned_bytes = 0;
+    if (cuda_ok(ctx, cudaMallocHost(&s->pinned, bytes), "cudaMallocHost")) {
+        s->pinned = nullptr;
+        return nullptr;
+    }
+    s->pinned_bytes = bytes;
+    return s->pinned;
 }
 
 /* ---- copies ---- */
@@ -262,6 +282,8 @@ void close_device(struct recon_ctx *ctx)
         if (s->stage[i])
             cudaFreeHost(s->stage[i]);
     }
+    if (s->pinned)
+        cudaFreeHost(s->pinned);
     for (int i = 0; i < s->n_held; i++)
         s->pools ? cudaFreeAsync(s->held[i].at, s->stream) : cudaFree(s->held[i].at);
     if (s->stream) {
