@@ -1,0 +1,197 @@
+#include "config.h"
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define JUDGE_MS 20000.0 /* resolving reads every library of a closure, perhaps from a slow file system */
+
+static void not_checked(struct findings *l, const char *object, const char *why)
+{
+    struct finding *f = findings_add(l, "not-checked", LEVEL_NOTE, SCOPE_NODE, object, "%s", why);
+
+    finding_explain(f, NULL, "recon could not judge; the program runs all the same", NULL);
+    l->not_checked++;
+}
+
+/* ---- what the judging child sends: per finding its level and scope, then six texts, each "+text" or "-" ---- */
+
+static void send_text(struct str *t, const char *s)
+{
+    str_add(t, s ? "+" : "-");
+    str_addn(t, s ? s : "", s ? strlen(s) + 1 : 1);
+}
+
+static void send_findings(struct str *t, const struct findings *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const struct finding *f = &l->v[i];
+
+        str_addf(t, "F%d%d", (int)f->level, (int)f->scope);
+        send_text(t, f->rule);
+        send_text(t, f->object);
+        send_text(t, f->text);
+        send_text(t, f->cause);
+        send_text(t, f->remedy);
+        send_text(t, f->hint);
+    }
+    str_addf(t, "E%zu", l->not_checked);
+    str_addn(t, "", 1);
+}
+
+/* The next text of a message that ends with a NUL; *ret points into it. */
+static int take_text(const char **p, const char *end, const char **ret)
+{
+    const char *s = *p, *stop = s < end ? memchr(s, 0, (size_t)(end - s)) : NULL;
+
+    if (!stop || (*s != '+' && *s != '-'))
+        return -1;
+    *ret = *s == '+' ? s + 1 : NULL;
+    *p = stop + 1;
+    return 0;
+}
+
+static int take_findings(const struct str *t, struct findings *ret)
+{
+    const char *p = t->s, *end = t->s + t->len, *x[6];
+    uint64_t n;
+
+    while (p + 3 < end && *p == 'F') {
+        enum level level = (enum level)(p[1] - '0');
+        enum scope scope = (enum scope)(p[2] - '0');
+
+        p += 3;
+        for (size_t i = 0; i < COUNT(x); i++)
+            if (take_text(&p, end, &x[i]))
+                return -1;
+        finding_explain(findings_add(ret, x[0] ? x[0] : "not-checked", level, scope, x[1], "%s", x[2] ? x[2] : ""),
+                        x[5], x[3], x[4]);
+    }
+    if (p >= end || *p != 'E' || end[-1] || str_to_u64(p + 1, &n))
+        return -1;
+    ret->not_checked += (size_t)n;
+    return 0;
+}
+
+/* ---- the child ------------------------------------------------------------------------------------------------- */
+
+/* A program that the pin does not hold has not been looked at. */
+static void check_program(const struct launch *l, struct findings *ret)
+{
+    char *path = l->argv[0] ? launch_program(l, NULL) : NULL, *real = path ? realpath(path, NULL) : NULL, *why;
+    bool pinned = !path;
+
+    for (size_t i = 0; i < l->pin.objects.n && !pinned; i++) {
+        const struct pin_object *o = &l->pin.objects.v[i];
+        char *other = o->role == PIN_LIBRARY || !o->path ? NULL : realpath(o->path, NULL);
+
+        pinned = str_eq(o->path, path) || (real && str_eq(other, real));
+        free(other);
+    }
+    if (!pinned) {
+        why = xasprintf("'%s' is not in the pin '%s', so its libraries were not judged", path, l->pin_path);
+        not_checked(ret, path, why);
+        free(why);
+    }
+    free(path);
+    free(real);
+}
+
+static void judge(const struct launch *l, int fd)
+{
+    struct resolution r = { 0 };
+    struct findings list = { 0 };
+    struct err err = { 0 };
+    struct str t = { 0 };
+    bool resolved = resolve(&l->pin, &l->facts, "", l->env.v, &r, &err) == 0;
+    struct check_case c = { .pin = &l->pin, .facts = &l->facts, .resolution = resolved ? &r : NULL,
+                            .received = environ, .restored = true };
+
+    check(&c, &l->skip, &list);
+    if (!resolved)
+        not_checked(&list, "resolve", err.text);
+    check_program(l, &list);
+    send_findings(&t, &list);
+    for (size_t done = 0; done < t.len;) {
+        ssize_t n = write(fd, t.s + done, t.len - done);
+
+        if (n < 0 && errno != EINTR)
+            _exit(CODE_IO);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    _exit(0);
+}
+
+/* ---- the parent ------------------------------------------------------------------------------------------------ */
+
+static int collect(int fd, double end, struct str *t, struct err *err)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    char block[65536];
+    ssize_t n;
+
+    for (;;) {
+        double left = end - clock_ms();
+
+        if (left <= 0)
+            return err_set(err, CODE_DEADLINE, "resolving and checking took longer than %.0f s", JUDGE_MS / 1e3);
+        if (poll(&p, 1, (int)left + 1) <= 0)
+            continue;
+        n = read(fd, block, sizeof(block));
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return 0;
+        if (n > 0)
+            str_addn(t, block, (size_t)n);
+    }
+}
+
+static int ask(const struct launch *l, pid_t pid, int fd, struct findings *ret, struct err *err)
+{
+    struct str t = { 0 };
+    int status = 0, rc = collect(fd, clock_ms() + JUDGE_MS, &t, err);
+
+    if (rc)
+        kill(pid, SIGKILL);
+    /* one that sleeps in the kernel on a dead file system is not waited for */
+    for (int i = 0; waitpid(pid, &status, rc ? WNOHANG : 0) == 0 && i < 50; i++)
+        usleep(2000);
+    if (rc == 0 && WIFSIGNALED(status))
+        rc = err_set(err, CODE_INTERNAL, "resolving and checking ended with signal %d (%s), a defect of recon",
+                     WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else if (rc == 0 && take_findings(&t, ret))
+        rc = err_set(err, CODE_INTERNAL, "resolving and checking ended with status %d without an answer",
+                     WEXITSTATUS(status));
+    str_release(&t);
+    (void)l;
+    return rc;
+}
+
+void launch_judge(struct launch *l)
+{
+    double began = clock_ms();
+    struct err err = { 0 };
+    int p[2], rc = -1;
+    pid_t pid = -1;
+
+    if (pipe2(p, O_CLOEXEC)) {
+        err_sys(&err, CODE_INTERNAL, "cannot start judging");
+        not_checked(&l->findings, "launch", err.text);
+        return;
+    }
+    pid = fork();
+    if (pid == 0)
+        judge(l, p[1]);
+    close(p[1]);
+    if (pid < 0)
+        err_sys(&err, CODE_INTERNAL, "cannot start judging");
+    else
+        rc = ask(l, pid, p[0], &l->findings, &err);
+    close(p[0]);
+    if (rc)
+        not_checked(&l->findings, "launch", err.text);
+    l->findings.ms = clock_ms() - began;
+}

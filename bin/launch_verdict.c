@@ -1,0 +1,85 @@
+#include "config.h"
+#include "cli.h"
+#include "launch.h"
+
+#include <stdlib.h>
+
+enum mode { MODE_OFF, MODE_WARN, MODE_ERROR };
+
+static enum mode asked_mode(void)
+{
+    static const struct name modes[] = { { "off", MODE_OFF }, { "warn", MODE_WARN }, { "error", MODE_ERROR }, { 0 } };
+    const char *s = getenv("RECON_CHECK");
+    int mode = MODE_ERROR;
+
+    if (!s || !*s)
+        return MODE_ERROR;
+    if (name_value(modes, s, &mode))
+        cli_warn("RECON_CHECK='%s' is none of off, warn, error: taken as error", s);
+    return (enum mode)mode;
+}
+
+/* RECON_CHECK is recorded whenever it is set. */
+static void note_mode(struct launch *l, enum mode mode)
+{
+    static const char *const words[] = { "nothing was judged", "errors do not stop the program",
+                                         "errors stop the program" };
+    const char *s = getenv("RECON_CHECK");
+
+    if (s && *s)
+        findings_add(&l->findings, mode == MODE_OFF ? "not-checked" : "check-override", LEVEL_NOTE, SCOPE_JOB,
+                     "RECON_CHECK", "RECON_CHECK=%s: %s", s, words[mode]);
+}
+
+static void show_findings(const struct launch *l)
+{
+    FILE *to = l->check_only ? stdout : stderr;
+    struct str t = { 0 };
+
+    if (l->jsonl)
+        findings_json(&l->findings, &t);
+    else
+        findings_text(&l->findings, l->verbose, term_fancy(to), &t);
+    if (t.len)
+        fwrite(t.s, 1, t.len, to);
+    fflush(to);
+    str_release(&t);
+}
+
+/* The node is told once, by the finding that settles it. */
+static void record_bad_node(struct launch *l)
+{
+    struct err err = { 0 };
+
+    for (size_t i = 0; i < l->findings.n && l->run; i++) {
+        const struct finding *f = &l->findings.v[i];
+
+        if (f->level != LEVEL_ERROR || f->scope != SCOPE_NODE)
+            continue;
+        if (run_bad_node(l->run, l->node, f, &err))
+            cli_fail(&err);
+        return;
+    }
+}
+
+int launch_verdict(struct launch *l)
+{
+    enum mode mode = asked_mode();
+    int status = 0;
+
+    if (mode != MODE_OFF)
+        launch_judge(l);
+    note_mode(l, mode);
+    for (size_t i = 0; i < l->findings.n; i++)
+        events_finding(l->events, &l->findings.v[i]);
+    show_findings(l);
+    if (mode == MODE_ERROR)
+        status = findings_status(&l->findings);
+    if (status == 0 || l->check_only)
+        return status;
+    record_bad_node(l);
+    cli_error(status, "'%s' is not started on %s: %zu error%s%s", l->argv[0], l->node,
+              findings_count(&l->findings, LEVEL_ERROR), findings_count(&l->findings, LEVEL_ERROR) == 1 ? "" : "s",
+              status == CODE_NODE ? ", another node may do" : "");
+    return status;
+}
