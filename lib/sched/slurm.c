@@ -2,6 +2,7 @@
 #include "config.h"
 #include "sched/slurm_map_priv.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -112,6 +113,15 @@ static int try_init(struct err *err)
     return -1;
 }
 
+/* libslurm's own plugins expect its symbols in the global scope; this module is loaded into its own. */
+static void make_global(void)
+{
+    Dl_info info;
+
+    if (dladdr((void *)(uintptr_t)slurm_init, &info) && info.dli_fname)
+        dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+
 /* Once a process. */
 static int start(struct err *err)
 {
@@ -119,6 +129,7 @@ static int start(struct err *err)
 
     if (ready)
         return 0;
+    make_global();
     if (try_init(err))
         return -1;
     slurm_init(NULL);

@@ -344,12 +344,12 @@ static const struct row rows[] = {
     { "time-min", minutes, F(time_min), 0 },
     { "dependency", text, F(dependency), 0 },
     { "kill-on-invalid-dep", invalid_dep, 0, 0 },
-    { "hold", hold, 0, 0 },
     { "requeue", u16_is, F(requeue), 1 },
     { "no-requeue", u16_is, F(requeue), 0 },
     { "no-kill", no_kill, 0, 0 },
     { "nice", nice_value, 0, 0 },
     { "priority", priority, 0, 0 },
+    { "hold", hold, 0, 0 },
     { "signal", warn_signal, 0, 0 },
     { "licenses", text, F(licenses), 0 },
     { "network", text, F(network), 0 },
@@ -443,7 +443,7 @@ int slurm_map_directives(const struct directives *d, const struct sched_request 
 {
     *m = (struct slurm_map){ 0 };
     defaults(m, r);
-    for (const struct row *row = rows; row < rows + COUNT(rows); row++) { /* in order: gres comes after gpus-per-node */
+    for (const struct row *row = rows; row < rows + COUNT(rows); row++) { /* in order: gres goes after gpus-per-node, hold over priority */
         const struct directive *x = directives_find(d, row->name);
 
         if (x && row->put(m, row, x->value))
