@@ -30,17 +30,40 @@ int write_line(int fd, const char *s, size_t n)
     return 0;
 }
 
+/* The size of a file whose last line has no newline, else 0. */
+static off_t torn_size(int fd)
+{
+    struct stat st;
+    char last;
+
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size == 0)
+        return 0;
+    return pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n' ? st.st_size : 0;
+}
+
+/* A line that is just being written looks torn for a moment, one of a dead writer stays so. */
+static off_t settled_torn_size(int fd)
+{
+    struct timespec pause = { .tv_nsec = 20000000 };
+    off_t size = torn_size(fd), again;
+
+    for (int i = 0; size && i < 50; i++, size = again) {
+        nanosleep(&pause, NULL);
+        again = torn_size(fd);
+        if (again == size)
+            return size;
+    }
+    return 0;
+}
+
 void cut_torn(int fd)
 {
     char block[4096];
-    struct stat st;
-    off_t end;
+    off_t end = settled_torn_size(fd);
 
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size == 0)
+    if (!end)
         return;
-    if (pread(fd, block, 1, st.st_size - 1) != 1 || *block == '\n')
-        return;
-    for (end = st.st_size; end > 0;) {
+    while (end > 0) {
         size_t want = end < (off_t)sizeof(block) ? (size_t)end : sizeof(block);
         const char *newline;
 

@@ -140,7 +140,8 @@ static int put_some(const struct report *r, FILE *f, struct err *err)
         fprintf(f, "more than %d datasets: %llu of %llu not done (waiting ones left out) and the %zu slowest done; "
                    "--format csv has all\n\n",
                 TABLE_ALL, (unsigned long long)shown, (unsigned long long)open, n);
-        table_print(t, f);
+        if (shown || n)
+            table_print(t, f);
     }
     table_free(t);
     return rc;

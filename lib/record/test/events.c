@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <signal.h>
 
@@ -167,6 +168,31 @@ static void test_full(void **state)
     events_read_free(&r);
 }
 
+static void *write_many(void *e)
+{
+    for (int i = 0; i < 200; i++)
+        events_alarm(e, (uint64_t)i, "rule", "text");
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    const char *path = in_scratch("threads.jsonl");
+    struct events *e = events_create(path, NULL);
+    struct events_read r;
+    pthread_t t[4];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(t); i++)
+        assert_int_equal(pthread_create(&t[i], NULL, write_many, e), 0);
+    for (size_t i = 0; i < COUNT(t); i++)
+        pthread_join(t[i], NULL);
+    assert_int_equal(events_close(e, NULL), 0);
+    assert_int_equal(events_read(path, &r, NULL), 0);
+    assert_int_equal(r.n, 800);
+    events_read_free(&r);
+}
+
 static void test_passed_on(void **state)
 {
     const char *path = in_scratch("passed.jsonl");
@@ -192,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_nowhere), cmocka_unit_test(test_tolerant),
         cmocka_unit_test(test_cut_torn),   cmocka_unit_test(test_full),    cmocka_unit_test(test_passed_on),
+        cmocka_unit_test(test_threads),
     };
 
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

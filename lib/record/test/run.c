@@ -1,6 +1,8 @@
 #include "config.h"
 #include "scratch.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -331,6 +333,55 @@ static void test_publish_refused(void **state)
     run_free(r);
 }
 
+static void limit_files(rlim_t most)
+{
+    struct rlimit l;
+
+    getrlimit(RLIMIT_FSIZE, &l);
+    l.rlim_cur = most;
+    setrlimit(RLIMIT_FSIZE, &l);
+}
+
+/* A disk that fills up (here: a limit on the size of files) leaves nothing that looks whole. */
+static void test_full(void **state)
+{
+    struct run *r = make_run("full", "a\n");
+    struct result x = { .dataset = 0 };
+    struct datasets many = { 0 };
+    struct str list = { 0 };
+    struct dataset d;
+    struct err err = { 0 };
+    char *work = fill(r, 0, 0, "ply"), *about = path_join(work, "recon.json");
+    bool taken;
+
+    (void)state;
+    for (int i = 0; i < 2000; i++)
+        str_addf(&list, "scan-%d\n", i);
+    assert_int_equal(datasets_parse(list.s, list.len, "l", "/l", &many, NULL), 0);
+    assert_int_equal(run_dataset(r, 0, &d, NULL), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    limit_files(20);
+    assert_null(run_create(in_scratch("full2"), &many, &err));
+    assert_int_equal(err.code, CODE_IO);
+    assert_int_equal(access(in_scratch("full2"), F_OK), -1);
+    assert_int_equal(run_publish(r, work, &d, &x, &taken, &err), -1);
+    assert_int_equal(err.code, CODE_IO);
+    assert_int_equal(access(about, F_OK), -1);
+    assert_int_equal(access(in_scratch("full/out/0/0"), F_OK), -1);
+    assert_int_equal(run_submit_intent(r, 0, "local", "n", 1, &err), -1);
+    assert_int_equal(err.code, CODE_IO);
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(run_submit_intent(r, 0, "local", "n", 1, &err), 0);
+    assert_int_equal(run_publish(r, work, &d, &x, &taken, &err), 0);
+    str_release(&list);
+    datasets_release(&many);
+    result_release(&x);
+    dataset_release(&d);
+    free(about);
+    free(work);
+    run_free(r);
+}
+
 /* What a killed attempt left is removed when the same attempt begins again. */
 static void test_leftover(void **state)
 {
@@ -354,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_create),    cmocka_unit_test(test_open_refused),    cmocka_unit_test(test_maps),
         cmocka_unit_test(test_submit),    cmocka_unit_test(test_bad_nodes),       cmocka_unit_test(test_events),
         cmocka_unit_test(test_publish),   cmocka_unit_test(test_publish_refused), cmocka_unit_test(test_leftover),
+        cmocka_unit_test(test_full),
     };
 
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
