@@ -24,7 +24,7 @@ void golden_sphere(float *tsdf, uint32_t n)
 
 /* ---- slots of a self-test, wherever they are ---- */
 
-static void slot_free(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot)
+void golden_free(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot)
 {
     struct recon_array a[RECON_ARRAYS_MAX];
     int n = recon_slot_arrays(type, slot, a);
@@ -40,7 +40,7 @@ static void slot_free(struct recon_ctx *ctx, const struct recon_device *device, 
 }
 
 /* to: the place wanted; nothing is done when the slot is there */
-static int slot_move(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot,
+int golden_move(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot,
                      enum recon_place to)
 {
     enum recon_place *place = recon_slot_place(type, slot);
@@ -141,10 +141,10 @@ int golden_fuse(struct recon_ctx *ctx, const struct recon_kernel *k, const struc
     memset(wall.rgb, 200, sizeof(wall.rgb));
     rc = k->run(ctx, in, p, out, &cost);
     if (rc == 0)
-        rc = slot_move(ctx, device, RECON_VOLUME, &v, RECON_HOST);
+        rc = golden_move(ctx, device, RECON_VOLUME, &v, RECON_HOST);
     if (rc == 0)
         rc = wall_check(ctx, k, &v);
-    slot_free(ctx, device, RECON_VOLUME, &v);
+    golden_free(ctx, device, RECON_VOLUME, &v);
     return rc;
 }
 
@@ -187,14 +187,14 @@ int golden_marching_cubes(struct recon_ctx *ctx, const struct recon_kernel *k, c
     if (!(v.tsdf = ctx->host->alloc(ctx, (uint64_t)n * n * n * 4)))
         return -1;
     golden_sphere(v.tsdf, n);
-    rc = slot_move(ctx, device, RECON_VOLUME, &v, RECON_DEVICE);
+    rc = golden_move(ctx, device, RECON_VOLUME, &v, RECON_DEVICE);
     if (rc == 0)
         rc = k->run(ctx, in, p, out, &cost);
     if (rc == 0)
-        rc = slot_move(ctx, device, RECON_MESH, &m, RECON_HOST);
+        rc = golden_move(ctx, device, RECON_MESH, &m, RECON_HOST);
     if (rc == 0)
         rc = mesh_check(ctx, k, &m);
-    slot_free(ctx, device, RECON_MESH, &m);
-    slot_free(ctx, device, RECON_VOLUME, &v);
+    golden_free(ctx, device, RECON_MESH, &m);
+    golden_free(ctx, device, RECON_VOLUME, &v);
     return rc;
 }

@@ -107,6 +107,25 @@ KERN_HD int march_normal(const struct march_field *f, struct vec3 p, int prim, s
     return v3_dot(*ret, *ret) > 0.5f;
 }
 
+/* The part of a ray inside the volume's box; 0 when it misses. A scene has no box. */
+KERN_HD int march_clip(const struct march_field *f, struct vec3 o, struct vec3 d, float *t0, float *t1)
+{
+    float from[3], dir[3];
+    int i;
+
+    if (f->scene)
+        return 1;
+    from[0] = o.x, from[1] = o.y, from[2] = o.z;
+    dir[0] = d.x, dir[1] = d.y, dir[2] = d.z;
+    for (i = 0; i < 3; i++) {
+        float inv = 1.0f / (fabsf(dir[i]) > 1e-9f ? dir[i] : 1e-9f);
+        float a = (f->origin[i] - from[i]) * inv, b = (f->origin[i] + f->voxel * (float)(f->dim[i] - 1) - from[i]) * inv;
+        *t0 = fmaxf(*t0, fminf(a, b));
+        *t1 = fminf(*t1, fmaxf(a, b));
+    }
+    return *t0 < *t1;
+}
+
 /* First surface met from the front on o + t * d (d unit) with t in [t0, t1]: its t, or -1. *prim: the shape of a scene. */
 KERN_HD float march_ray(const struct march_field *f, struct vec3 o, struct vec3 d, float t0, float t1, int *prim)
 {

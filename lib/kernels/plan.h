@@ -63,6 +63,9 @@ struct golden_count {
 };
 extern const struct golden_count golden_sphere_counts[]; /* ends with n 0; the first is for self-tests, n = 16 */
 
+/* A slot's arrays to the host or to the device (NULL: nothing to do), and freed wherever they are. */
+int golden_move(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot, enum recon_place to);
+void golden_free(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot);
 /* Self-tests of a device's kernel on tiny inputs; device NULL: the host. 0, or -1 after fail(). */
 int golden_fuse(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
 int golden_marching_cubes(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
@@ -82,12 +85,43 @@ void mc_bound(const struct recon_volume *v, int bytes_a_sample, struct recon_cos
 int mc_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
 void mc_cost(const struct recon_volume *v, const struct recon_mesh *m, int bytes_a_sample, struct recon_cost *cost);
 
+/* ---- scene.render_rgbd ---- */
+
+struct scene;
+struct scene_view;
+struct scene_plan {
+    struct recon_camera camera;
+    uint64_t frames;
+    uint32_t seed;
+    int which;
+    float noise, depth_max;
+};
+void scene_plan(const struct recon_value *params, struct scene_plan *ret);
+/* The camera of frame i. */
+void scene_view_of(const struct scene_plan *p, const struct scene *s, uint64_t i, double pose[16], struct scene_view *ret);
+/* A recon_frames over a renderer: render() fills depth (metres) and rgb of frame i, 0 or -1 after fail(); done() frees
+ * self. The source allocates its buffers through ctx->host and gives out 0..frames-1. */
+struct scene_render {
+    int (*render)(void *self, const struct scene_plan *p, const struct scene *s, const struct scene_view *v, float *depth, uint8_t *rgb);
+    void (*done)(void *self);
+    void *self;
+};
+int scene_source(struct recon_ctx *ctx, const struct recon_value *params, const struct scene_render *how, struct recon_frames *ret);
+/* Depth in metres from millimetres with the losses at edges; mm and depth have width * height each. */
+void scene_depth(const struct scene_view *v, const uint16_t *mm, float *depth);
+
 /* ---- render.preview ---- */
 
 struct view {
     struct vec3 eye, right, down, forward; /* a ray's direction: forward + x * right + y * down, x, y pixels from the centre */
+    struct vec3 world_down;
     float tmax;
+    uint32_t width, height;
 };
+/* recon_kernel.bound and .shape of render.preview; and its file: RGB pixels on the host to ctx->out. */
+int preview_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
+int preview_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
+int preview_write(struct recon_ctx *ctx, const struct recon_value *params, uint8_t *pixels);
 void preview_view(const struct recon_volume *volume, const struct recon_value *params, struct view *ret);
 
 /* ---- files below ctx->out ---- */

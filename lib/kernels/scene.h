@@ -24,6 +24,7 @@ struct scene {
     struct scene_prim prim[SCENE_PRIMS];
     int32_t n;
     float low[3], high[3]; /* of all shapes */
+    float room_color[3][2][3]; /* walls, floor, ceiling of a PRIM_ROOM */
     float lamp[3];
     uint32_t seed;
 };
@@ -148,18 +149,37 @@ KERN_HD float scene_mix(const struct scene_prim *s, struct vec3 q, uint32_t seed
         return 0.0f;
     }
 }
+/* Walls with a skirting board, a floor of planks or tiles (the shape's pattern), a plain ceiling. */
+KERN_HD float scene_room_mix(const struct scene_prim *o, struct vec3 q, uint32_t seed, int *part)
+{
+    float gx = o->size[0] - fabsf(q.x), gy = o->size[1] - fabsf(q.y), gz = o->size[2] - fabsf(q.z);
+
+    if (gy < gx && gy < gz) {
+        *part = q.y > 0 ? 1 : 2;
+        return q.y > 0 ? scene_mix(o, v3(q.x, 0, q.z), seed) : 0.0f;
+    }
+    *part = 0;
+    if (q.y > o->size[1] - 0.08f)
+        return 1.0f;
+    return 0.25f * scene_cloud(v3_mul(q, 2.5f), seed) + 0.2f * scene_cloud(v3_mul(q, 11.0f), seed + 9);
+}
 /* Colour of shape `prim` at p with outward normal n, lit by the lamp: 0..255 each. */
 KERN_HD void scene_shade(const struct scene *s, int prim, struct vec3 p, struct vec3 n, float rgb[3])
 {
     const struct scene_prim *o = &s->prim[prim];
-    struct vec3 lamp = v3_sub(v3(s->lamp[0], s->lamp[1], s->lamp[2]), p);
-    float d2 = v3_dot(lamp, lamp), light = fmaxf(v3_dot(v3_unit(lamp), n), 0.0f);
-    float mix = scene_mix(o, scene_local(o, p), s->seed * 131u + (uint32_t)prim);
-    int c;
+    struct vec3 lamp = v3_sub(v3(s->lamp[0], s->lamp[1], s->lamp[2]), p), q = scene_local(o, p);
+    float d2 = v3_dot(lamp, lamp), light = fmaxf(v3_dot(v3_unit(lamp), n), 0.0f), mix;
+    uint32_t seed = s->seed * 131u + (uint32_t)prim;
+    int c, part = 0;
 
+    mix = o->kind == PRIM_ROOM ? scene_room_mix(o, q, seed, &part) : scene_mix(o, q, seed);
     light = 0.42f + 0.7f * light / (1.0f + 0.08f * d2) - 0.06f * n.y;
-    for (c = 0; c < 3; c++)
-        rgb[c] = clampf(255.0f * light * (o->color[0][c] + mix * (o->color[1][c] - o->color[0][c])), 0.0f, 255.0f);
+    for (c = 0; c < 3; c++) {
+        float a = o->kind == PRIM_ROOM ? s->room_color[part][0][c] : o->color[0][c];
+        float b = o->kind == PRIM_ROOM ? s->room_color[part][1][c] : o->color[1][c];
+
+        rgb[c] = clampf(255.0f * light * (a + mix * (b - a)), 0.0f, 255.0f);
+    }
 }
 
 /* ---- the sensor ---- */

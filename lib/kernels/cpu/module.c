@@ -3,7 +3,7 @@
 
 static const struct recon_kernel *const kernels[] = {
     &cpu_frames_read, &cpu_frames_write, &cpu_tsdf_fuse,    &cpu_marching_cubes, &cpu_volume_read,
-    &cpu_volume_write, &cpu_mesh_write,  NULL,
+    &cpu_volume_write, &cpu_mesh_write,  &cpu_scene_render, &cpu_render_preview, NULL,
 };
 
 __attribute__((visibility("default"))) const struct recon_module recon_module = { RECON_KERNEL_ABI, "cpu", NULL, kernels };

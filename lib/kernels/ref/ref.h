@@ -7,6 +7,6 @@
 #include "kernels/plan.h"
 #include "kernels/rows.h"
 
-extern const struct recon_kernel ref_tsdf_fuse, ref_marching_cubes;
+extern const struct recon_kernel ref_tsdf_fuse, ref_marching_cubes, ref_scene_render, ref_render_preview;
 
 #endif
