@@ -28,7 +28,7 @@ pb() { o=$1; shift; $CC mb.c -o "$o" "$@" ru/libb.so.1; }
 same() {
     what=$1 prog=$2; shift 2
     env "$@" LD_TRACE_LOADED_OBJECTS=1 "$prog" 2>"$T/ld.err" </dev/null |
-        sed -n -e 's/^\t//' -e 's/ (0x[0-9a-f]*)$//' -e 's/^.* => //' -e '/lib[ab]\.so/p' -e '/other\.so/p' >"$T/ld.out"
+        sed -e '/lib[ab]\.so/b keep' -e '/other\.so/b keep' -e d -e ': keep' -e 's/^\t//' -e 's/ (0x[0-9a-f]*)$//' -e 's/^.* => //' >"$T/ld.out"
     args=; for v; do args="$args -e $v"; done
     # shellcheck disable=SC2086
     "$dump" $args "$prog" 2>&1 | awk -F'\t' 'NR > 1 && $1 ~ /lib[ab]\.so|other/ { print $2 == "-" ? "not found" : $2 }' >"$T/elf.out"
