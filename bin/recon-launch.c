@@ -180,6 +180,8 @@ static void make_environment(struct launch *l)
         env_set(&l->env, "RECON_SUB", number);
         snprintf(number, sizeof(number), "%u", l->slot);
         env_set(&l->env, "RECON_TASK", number);
+        snprintf(number, sizeof(number), "%u", l->attempt);
+        env_set(&l->env, "RECON_ATTEMPT", number);
     }
     if (pass_events(l)) {
         snprintf(number, sizeof(number), "%d", l->events_fd);

@@ -85,7 +85,6 @@ static int get_floats(const config_setting_t *s, struct conf_floats *ret)
 /* The text of a scalar as a map keeps it. */
 static char *scalar_text(const config_setting_t *s, enum conf_kind *ret_kind)
 {
-    char text[CONF_FLOAT_TEXT];
     int64_t i;
 
     if (config_setting_type(s) == CONFIG_TYPE_STRING) {
@@ -101,8 +100,7 @@ static char *scalar_text(const config_setting_t *s, enum conf_kind *ret_kind)
         return xasprintf("%lld", (long long)i);
     }
     *ret_kind = CONF_KIND_FLOAT;
-    conf_float_text(config_setting_get_float(s), text);
-    return xstrdup(text);
+    return xasprintf("%.17g", config_setting_get_float(s));
 }
 
 static int get_map(const config_setting_t *s, const char *prefix, struct conf_map *ret)

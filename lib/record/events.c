@@ -46,7 +46,7 @@ struct events *events_from_fd(int fd, double at_ms0)
 {
     if (fd >= 0)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
-    return events_new(fd, "the events file", clock_ms() - at_ms0);
+    return events_new(fd, "the events file", at_ms0);
 }
 
 int events_fd(const struct events *e)

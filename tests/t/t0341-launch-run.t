@@ -2,6 +2,7 @@
 # recon-launch: exit statuses, environment, record, verdicts, one program a dataset.
 . "${abs_top_srcdir:?}/tests/lib.sh"
 . "$abs_top_srcdir/tests/launch.sh"
+. "$abs_top_srcdir/tests/validate/validate.sh"
 unset RECON_CHECK RECON_PIN SLURM_JOB_ID SLURM_RESTART_COUNT SLURM_JOB_END_TIME SLURM_ARRAY_JOB_ID
 sh=$(readlink -f /bin/sh)
 pin "$T/p.pin" "$sh" '{ name = "PINNED"; how = "set"; value = "as promised"; }' \
@@ -57,8 +58,8 @@ has "$T/err" 'env-drift' 'a drifted variable is told'
 # ---- the record ----
 new_run "$T/run" 2 one two three
 tap 0 'a task that runs once' launch --run "$T/run" --sub 0 --task 0 -- "$sh" -c \
-    'echo "$RECON_RUN $RECON_SUB $RECON_TASK"; [ -n "$RECON_EVENTS_START" ] && [ -e "/proc/self/fd/$RECON_EVENTS_FD" ]'
-same "$(cat "$T/out")" "$T/run 0 0" 'it is told its place'
+    'echo "$RECON_RUN $RECON_SUB $RECON_TASK $RECON_ATTEMPT"; [ -n "$RECON_EVENTS_START" ] && [ -e "/proc/self/fd/$RECON_EVENTS_FD" ]'
+same "$(cat "$T/out")" "$T/run 0 0 0" 'it is told its place'
 E0=$T/run/events/0/0/0.0.jsonl
 same "$(head -n 1 "$E0" | grep -c '"type":"attempt"')" 1 'the first line is the attempt'
 same "$(event "$E0" attempt pin | cut -c 1-5)" 'xxh3:' 'with the digest of the pin'
@@ -74,9 +75,10 @@ same "$(event "$E7" attempt attempt) $(event "$E7" attempt job) $(event "$E7" at
     'counts as Slurm does, in its words'
 tap 64 'a slot outside' launch --run "$T/run" --sub 0 --task 2 -- true
 tap 0 'the program writes events itself' launch --run "$T/run" --sub 0 --task 1 -- "$sh" -c '
-    echo "{\"v\":1,\"type\":\"dataset\",\"at_ms\":1.0,\"dataset\":2,\"status\":\"skipped\",\"exit\":0,\"wall_ms\":1.0}" >>"/dev/fd/$RECON_EVENTS_FD"'
+    echo "{\"v\":1,\"type\":\"dataset\",\"at_ms\":1.0,\"dataset\":2,\"status\":\"skipped\",\"exit\":0,\"wall_ms\":1.0,\"vertices\":0,\"faces\":0}" >>"/dev/fd/$RECON_EVENTS_FD"'
 E=$T/run/events/0/0/1.0.jsonl
 same "$(event "$E" end done) $(event "$E" end failed)" '0 0' 'and they are what counts'
+tap 0 'the record is valid' validate_run "$T/run"
 
 # ---- refused ----
 cat >"$T/main.c" <<'C'
@@ -102,6 +104,7 @@ same "$(event "$E" finding rule | grep -c lib-not-found)" 1 'recorded'
 same "$(event "$E" end status) $(event "$E" end exit)" "refused $st" 'the verdict is recorded'
 if [ $st = 75 ]; then has "$T/run/bad-nodes.jsonl" lib-not-found 'the node is recorded as bad'
 else ok 'scope job: no bad node'; fi
+tap 0 'the record is valid' validate_run "$T/run"
 tap "$st" '--check-only' recon-launch --pin "$T/away.pin" --check-only --format jsonl
 has "$T/out" '"rule":"lib-not-found"' 'findings on stdout as JSON lines'
 has "$T/out" '"type":"summary"' 'and a summary'
@@ -134,6 +137,7 @@ E=$T/run/events/0/0/0.0.jsonl
 same "$(event "$E" dataset status | tr '\n' ' ')$(event "$E" dataset exit | tr '\n' ' ')" 'done done failed done 0 0 9 0 ' 'one dataset event each'
 same "$(event "$E" output path | tr '\n' ' ')" 'path.txt path.txt path.txt ' 'one output event a file'
 same "$(event "$E" end status) $(event "$E" end done) $(event "$E" end failed)" 'failed 3 1' 'counted in the end'
+tap 0 'the record is valid' validate_run "$T/run"
 sed -i 's/\*\/bad/*\/never/' "$T/each"; : >"$T/args"
 tap 0 'the same task again' launch --run "$T/run" --sub 0 --task 0 -- "$T/each" {dataset} {out} v '{other}'
 same "$(wc -l <"$T/args")" 1 'runs only what is not published'
