@@ -304,6 +304,16 @@ static void on_signal(int signal)
     runner_cancel(signal);
 }
 
+/* Started by recon-launch without words of its own: the task stands in the environment. */
+static void take_task(struct options *o)
+{
+    if (o->run || o->pipeline || !getenv("RECON_RUN"))
+        return;
+    o->run = getenv("RECON_RUN");
+    o->sub = number_of_env("RECON_SUB", -1);
+    o->task = number_of_env("RECON_TASK", -1);
+}
+
 static int check_options(const struct options *o, struct err *err)
 {
     if (o->err.code) {
@@ -338,6 +348,7 @@ int main(int argc, char **argv)
     signal(SIGINT, on_signal);
     signal(SIGHUP, on_signal);
     signal(SIGPIPE, SIG_IGN);
+    take_task(&o);
     if (check_options(&o, &err) || set_up(&o, &s, &err))
         rc = cli_fail(&err);
     else if (o.list)

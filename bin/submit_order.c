@@ -107,6 +107,21 @@ static int check_plan(const struct pipeline *p, struct err *err)
     return rc;
 }
 
+/* The value in the type that job.conf gave it, so that the run's copy reads as the user wrote. */
+static void keep_kind(struct pipeline *p, const struct conf_pair *pair)
+{
+    for (size_t i = 0; i < p->steps.n; i++) {
+        size_t n = strlen(p->steps.v[i].name);
+        struct conf_map *params = &p->steps.v[i].params;
+
+        if (strncmp(pair->name, p->steps.v[i].name, n) || pair->name[n] != '.')
+            continue;
+        for (size_t k = 0; k < params->n; k++)
+            if (str_eq(params->v[k].name, pair->name + n + 1))
+                params->v[k].kind = pair->kind;
+    }
+}
+
 static int find_pipeline(struct order *x, struct err *err)
 {
     struct spec_place place = { x->cwd, getenv("HOME"), NULL };
@@ -116,8 +131,10 @@ static int find_pipeline(struct order *x, struct err *err)
     x->pipeline = spec_find(&place, "pipelines", x->spec.pipeline, ".conf", err);
     if (!x->pipeline || read_trusted(x, x->pipeline, &x->pipeline_text, err) || pipeline_load(x->pipeline, &p, err))
         return -1;
-    for (size_t i = 0; i < x->spec.params.n && rc == 0; i++)
+    for (size_t i = 0; i < x->spec.params.n && rc == 0; i++) {
         rc = pipeline_set(&p, x->spec.params.v[i].name, x->spec.params.v[i].value, "params", err);
+        keep_kind(&p, &x->spec.params.v[i]);
+    }
     if (rc == 0)
         rc = check_plan(&p, err);
     if (rc == 0 && x->spec.params.n) { /* the run's copy says all that the steps get */

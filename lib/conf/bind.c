@@ -85,6 +85,7 @@ static int get_floats(const config_setting_t *s, struct conf_floats *ret)
 /* The text of a scalar as a map keeps it. */
 static char *scalar_text(const config_setting_t *s, enum conf_kind *ret_kind)
 {
+    char text[CONF_FLOAT_TEXT];
     int64_t i;
 
     if (config_setting_type(s) == CONFIG_TYPE_STRING) {
@@ -100,7 +101,8 @@ static char *scalar_text(const config_setting_t *s, enum conf_kind *ret_kind)
         return xasprintf("%lld", (long long)i);
     }
     *ret_kind = CONF_KIND_FLOAT;
-    return xasprintf("%.17g", config_setting_get_float(s));
+    conf_float_text(config_setting_get_float(s), text);
+    return xstrdup(text);
 }
 
 static int get_map(const config_setting_t *s, const char *prefix, struct conf_map *ret)

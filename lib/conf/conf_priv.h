@@ -21,6 +21,10 @@ struct conf_list {
     size_t n, cap;
 };
 
+/* Shortest text that reads back as v, with a point so that it stays a float. */
+#define CONF_FLOAT_TEXT 40
+void conf_float_text(double v, char ret[CONF_FLOAT_TEXT]);
+
 /* Refuses what libconfig would misread: NUL, @include, integers that wrap. */
 int conf_scan(const char *text, size_t len, const char *name, struct err *err);
 

@@ -26,18 +26,25 @@ static void int_out(struct str *t, int64_t v)
     str_addf(t, "%lld%s", (long long)v, v > INT_MAX || v < INT_MIN ? "L" : "");
 }
 
-/* Shortest text that reads back as v, with a point so that it stays a float. */
-static void float_out(struct str *t, double v)
+void conf_float_text(double v, char ret[CONF_FLOAT_TEXT])
 {
-    char buf[40];
     double back = 0;
 
     for (int digits = 6; digits <= 17; digits++) {
-        snprintf(buf, sizeof(buf), "%.*g", digits, v);
-        if (str_to_double(buf, &back) == 0 && back == v)
+        snprintf(ret, CONF_FLOAT_TEXT - 2, "%.*g", digits, v);
+        if (str_to_double(ret, &back) == 0 && back == v)
             break;
     }
-    str_addf(t, "%s%s", buf, strpbrk(buf, ".ein") ? "" : ".0");
+    if (!strpbrk(ret, ".ein"))
+        strcat(ret, ".0");
+}
+
+static void float_out(struct str *t, double v)
+{
+    char text[CONF_FLOAT_TEXT];
+
+    conf_float_text(v, text);
+    str_add(t, text);
 }
 
 static bool absent(const struct conf_row *row, const void *at)

@@ -183,7 +183,7 @@ static size_t add_loader(struct search *s, const char *name, size_t from)
 static size_t not_found_before(const struct search *s, const char *name)
 {
     for (size_t i = 0; i < s->c->libs.n; i++)
-        if (!s->c->libs.v[i].path && str_eq(s->c->libs.v[i].soname, name))
+        if (!s->c->libs.v[i].path && !s->c->libs.v[i].preload && str_eq(s->c->libs.v[i].soname, name))
             return i;
     return SIZE_MAX;
 }
@@ -215,19 +215,24 @@ static size_t search_and_add(struct search *s, const char *name, size_t from)
     return i;
 }
 
+/* The loader's own name, or one that it may have: its file is then asked. */
+static bool is_loader(const struct search *s, const char *name)
+{
+    return s->interp && (str_eq(name, s->interp) || str_eq(name, path_base(s->interp)) ||
+                         str_starts(name, "ld-linux") || str_starts(name, "ld64.so"));
+}
+
 /* Index of the object that `name` is for object `from`. */
 static size_t need(struct search *s, const char *name, size_t from)
 {
     size_t i = search_known(s, name);
-    const char *base = s->interp ? path_base(s->interp) : NULL;
 
     if (i != SIZE_MAX)
         return i;
     i = scope_known(s, name);
     if (i != SIZE_MAX)
         return from_scope(s, i, name, from);
-    if (base && (str_eq(name, s->interp) || str_eq(name, base) || str_starts(name, "ld-linux") ||
-                 str_starts(name, "ld64.so")))
+    if (is_loader(s, name))
         i = add_loader(s, name, from);
     return i != SIZE_MAX ? i : search_and_add(s, name, from);
 }
@@ -267,11 +272,14 @@ static void preload(struct search *s, const char *list, const char *separators)
     strv_split(&names, list, separators);
     for (size_t i = 0; i < names.n; i++) {
         char *name = *names.v[i] ? token_expand(names.v[i], s->origin, s->l) : NULL;
-        size_t before = s->c->libs.n, k = name && *name ? need(s, name, s->c->main) : SIZE_MAX;
+        size_t before = s->c->libs.n;
+        size_t k = name && *name && !is_loader(s, name) ? need(s, name, s->c->main) : SIZE_MAX;
 
         if (k != SIZE_MAX && k >= before) {
             struct library *lib = &s->c->libs.v[k];
 
+            free(lib->soname); /* the loader keeps the name as it was written */
+            lib->soname = xstrdup(names.v[i]);
             lib->preload = true;
             lib->why = lib->path ? WHY_PRELOAD : WHY_NOT_FOUND;
         }

@@ -154,7 +154,7 @@ static enum outcome try_dir(struct search *s, enum why why, const struct dir *d,
         }
         if (out == TAKEN)
             ret->found_in = p->index;
-        if (out != PASSED)
+        if (out == TAKEN || (out == STOPPED && i + 1 == d->places.n)) /* of a directory the last error counts */
             return out;
         miss(s, p->index);
     }

@@ -303,15 +303,19 @@ static bool same_texts(const struct strv *a, const struct strv *b)
     return a->n == b->n;
 }
 
-static int by_version(const void *a, const void *b)
+/* sm_75, sm_90, sm_90a, sm_100 */
+static int by_number(const void *a, const void *b)
 {
-    return version_cmp(*(const char *const *)a, *(const char *const *)b);
+    const char *x = strchr(*(const char *const *)a, '_') + 1, *y = strchr(*(const char *const *)b, '_') + 1;
+    long i = strtol(x, NULL, 10), j = strtol(y, NULL, 10);
+
+    return i != j ? (i < j ? -1 : 1) : strcmp(x, y);
 }
 
 static void sort(struct strv *l)
 {
     if (l->n > 1)
-        qsort(l->v, l->n, sizeof(*l->v), by_version);
+        qsort(l->v, l->n, sizeof(*l->v), by_number);
 }
 
 /* Counts the set with an equal one, or appends it. */

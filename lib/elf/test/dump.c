@@ -4,6 +4,7 @@
  *   elf-dump -m MODULE PROGRAM   what dlopen(MODULE) by PROGRAM loads
  *   elf-dump -i FILE          GPU images
  *   elf-dump -t N PROGRAM     closes N times, prints the mean time in ms
+ * -e NAME=VALUE, as often as needed, sets a variable of the judged program alone; -E empties its environment first.
  * RECON_TEST_ROOT: the folder that is "/"; RECON_TEST_HWCAPS: a colon list instead of this CPU's. */
 #include "config.h"
 
@@ -19,8 +20,8 @@ static int fail(const struct err *err)
 
 static void print_library(const struct library *lib, bool verbose)
 {
-    printf("%s\t%s\t%s%s%s\n", lib->soname, lib->path ? lib->path : "-", name_of(why_names, (int)lib->why),
-           lib->corrupt ? "\tcorrupt: " : "", lib->corrupt ? lib->corrupt : "");
+    printf("%s\t%s\t%s%s%s%s\n", lib->soname, lib->path ? lib->path : "-", name_of(why_names, (int)lib->why),
+           lib->preload ? "\tpreload" : "", lib->corrupt ? "\tcorrupt: " : "", lib->corrupt ? lib->corrupt : "");
     if (verbose && lib->beside)
         printf("  beside: %s\n", lib->beside);
     for (size_t i = 0; verbose && i < lib->tried.n; i++)
@@ -63,19 +64,36 @@ static int print_images(const char *path)
     return 0;
 }
 
+static void set(struct strv *env, const char *assignment)
+{
+    const char *eq = strchr(assignment, '=');
+    char *name = eq ? xstrndup(assignment, (size_t)(eq - assignment)) : NULL;
+
+    if (name)
+        env_set(env, name, eq + 1);
+    free(name);
+}
+
 int main(int argc, char **argv)
 {
     const char *root = getenv("RECON_TEST_ROOT"), *hwcaps = getenv("RECON_TEST_HWCAPS"), *module = NULL;
     struct loader l = { 0 };
     struct closure c = { 0 }, more = { 0 };
     struct err err = { 0 };
+    struct strv env = { 0 };
     bool verbose = false;
     int opt, times = 0, rc;
     double t0;
 
-    while ((opt = getopt(argc, argv, "vi:m:t:")) != -1) {
+    for (char **e = environ; *e; e++)
+        strv_add(&env, *e);
+    while ((opt = getopt(argc, argv, "vi:m:t:e:E")) != -1) {
         if (opt == 'i')
             return print_images(optarg);
+        if (opt == 'E')
+            strv_release(&env);
+        if (opt == 'e')
+            set(&env, optarg);
         verbose |= opt == 'v';
         module = opt == 'm' ? optarg : module;
         times = opt == 't' ? atoi(optarg) : times;
@@ -90,13 +108,13 @@ int main(int argc, char **argv)
         strv_release(&l.hwcaps);
         strv_split(&l.hwcaps, hwcaps, ":");
     }
-    rc = closure_resolve(argv[optind], environ, NULL, &l, false, &c, &err);
+    rc = closure_resolve(argv[optind], env.v, NULL, &l, false, &c, &err);
     if (rc == 0 && module)
-        rc = closure_extend(&c, module, environ, NULL, &l, false, &more, &err);
+        rc = closure_extend(&c, module, env.v, NULL, &l, false, &more, &err);
     t0 = clock_ms();
     for (int i = 0; i < times && rc == 0; i++) {
         closure_release(&c);
-        rc = closure_resolve(argv[optind], environ, NULL, &l, false, &c, &err);
+        rc = closure_resolve(argv[optind], env.v, NULL, &l, false, &c, &err);
     }
     if (rc == 0 && times)
         printf("%zu objects, %.3f ms\n", c.libs.n, (clock_ms() - t0) / times);
@@ -105,5 +123,6 @@ int main(int argc, char **argv)
     closure_release(&c);
     closure_release(&more);
     loader_release(&l);
+    strv_release(&env);
     return rc ? fail(&err) : 0;
 }
