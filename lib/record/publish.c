@@ -161,12 +161,11 @@ static void link_name(const struct run *r, const struct dataset *d, uint64_t dat
     free(to);
 }
 
-static int move(const struct run *r, const char *work, const char *target, bool *ret_taken, struct err *err)
+static int move(const char *work, const char *target, bool *ret_taken, struct err *err)
 {
     char *block = path_dir(target);
     int rc = 0;
 
-    (void)r;
     *ret_taken = false;
     if (rename(work, target) == 0) {
         if (sync_path(block, NULL))
@@ -201,7 +200,7 @@ int run_publish(struct run *r, const char *work, const struct dataset *d, struct
     if (write_about(work, st.st_mode & 0666, d, result, err))
         goto out;
     written = true;
-    rc = sync_path(work, err) || move(r, work, target, &taken, err) ? -1 : 0;
+    rc = sync_path(work, err) || move(work, target, &taken, err) ? -1 : 0;
     if (rc == 0) {
         link_name(r, d, result->dataset);
         *ret_taken = taken;

@@ -21,6 +21,7 @@ static void put_safe(FILE *f, const char *before, const char *s, const char *aft
 
 static void put_head(const struct report *r, FILE *f)
 {
+    const char *between = "\nfailed by ";
     const uint64_t *n = r->totals;
 
     put_safe(f, "run       ", run_path(r->run), "\n");
@@ -45,8 +46,11 @@ static void put_head(const struct report *r, FILE *f)
     if (r->bad_nodes)
         fprintf(f, "; %llu node%s found unfit", (unsigned long long)r->bad_nodes, r->bad_nodes == 1 ? "" : "s");
     for (size_t i = 0; i < r->failed_by.n; i++) {
-        put_safe(f, i ? ", " : "\nfailed by ", r->failed_by.v[i].rule, "");
+        if (str_eq(r->failed_by.v[i].rule, "other"))
+            continue; /* their reasons stand in the table */
+        put_safe(f, between, r->failed_by.v[i].rule, "");
         fprintf(f, " %llu", (unsigned long long)r->failed_by.v[i].count);
+        between = ", ";
     }
     fputc('\n', f);
 }
