@@ -1,0 +1,297 @@
+/* scene.render_rgbd and render.preview: one thread a pixel, the pixel itself is kernels/render.h's. */
+#include <cstdlib>
+#include <cstring>
+#include "cuda.cuh"
+#include "kernels/render.h"
+
+namespace {
+
+enum { TILE = 16 };
+
+/* ---- scene.render_rgbd: a block a tile, with the list of the shapes that its cone of rays can meet ---- */
+
+__device__ struct vec3 direction(const struct scene_view &v, float u, float w)
+{
+    float x = (u - v.cx) / v.fx, y = (w - v.cy) / v.fy;
+
+    return v3_unit(v3(v.r[0] * x + v.r[1] * y + v.r[2], v.r[3] * x + v.r[4] * y + v.r[5], v.r[6] * x + v.r[7] * y + v.r[8]));
+}
+
+/* The cone around a tile: as tile_list() of cpu/scene_render.c, so that rays take the same steps. */
+struct cone {
+    struct vec3 eye, axis;
+    float cosine, sine;
+};
+
+__device__ cone cone_of(const struct scene_view &v, uint32_t u, uint32_t w)
+{
+    float reach = 4 + TILE / 2.0f;
+    cone c;
+
+    c.eye = v3(v.t[0], v.t[1], v.t[2]);
+    c.axis = direction(v, (float)u + TILE / 2.0f, (float)w + TILE / 2.0f);
+    c.cosine = 1;
+    for (int i = 0; i < 4; i++)
+        c.cosine = fminf(c.cosine, v3_dot(c.axis, direction(v, (float)u + TILE / 2.0f + (i & 1 ? reach : -reach),
+                                                            (float)w + TILE / 2.0f + (i & 2 ? reach : -reach))));
+    c.sine = sqrtf(fmaxf(1 - c.cosine * c.cosine, 0));
+    return c;
+}
+
+/* As scene_cull(), for one shape. */
+__device__ bool meets(const cone &c, const struct scene_prim &p)
+{
+    struct vec3 d = v3_sub(v3(p.at[0], p.at[1], p.at[2]), c.eye);
+    float along = v3_dot(d, c.axis), d2 = v3_dot(d, d), across = sqrtf(fmaxf(d2 - along * along, 0));
+
+    if (p.reach <= 0)
+        return true;
+    return (d2 <= p.reach * p.reach || across * c.cosine - along * c.sine <= p.reach * 1.001f) && along > -p.reach;
+}
+
+__global__ void __launch_bounds__(TILE * TILE) render_tiles(const struct scene *from, struct scene_view v, uint16_t *mm,
+                                                            uint8_t *rgb)
+{
+    __shared__ struct scene s;
+    __shared__ uint16_t list[SCENE_PRIMS];
+    __shared__ uint8_t met[SCENE_PRIMS];
+    __shared__ int n;
+    uint32_t u = blockIdx.x * TILE + threadIdx.x % TILE, w = blockIdx.y * TILE + threadIdx.x / TILE;
+
+    for (unsigned i = threadIdx.x; i < sizeof(s) / 4; i += TILE * TILE)
+        ((uint32_t *)&s)[i] = ((const uint32_t *)from)[i];
+    __syncthreads();
+    if ((int)threadIdx.x < s.n)
+        met[threadIdx.x] = meets(cone_of(v, blockIdx.x * TILE, blockIdx.y * TILE), s.prim[threadIdx.x]);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        n = 0;
+        for (int i = 0; i < s.n; i++)
+            if (met[i])
+                list[n++] = (uint16_t)i;
+    }
+    __syncthreads();
+    if (u < v.width && w < v.height) {
+        uint64_t at = (uint64_t)w * v.width + u;
+
+        mm[at] = (uint16_t)scene_pixel(&s, list, n, &v, u, w, rgb + 3 * at);
+    }
+}
+static_assert(SCENE_PRIMS <= TILE * TILE && sizeof(struct scene) % 4 == 0, "a block looks at all shapes at once");
+
+/* Frames are rendered one ahead of use on a queue of their own, into two buffers that take turns. */
+struct renderer {
+    struct recon_ctx *ctx;
+    cudaStream_t queue;
+    cudaEvent_t done[2];
+    struct scene *scene;
+    uint16_t *d_mm[2], *mm[2];
+    uint8_t *d_rgb[2], *rgb[2];
+    int64_t frame[2]; /* that the buffer holds or will hold, -1: none */
+    uint64_t pixels;
+};
+
+void end_renderer(void *self)
+{
+    renderer *r = (renderer *)self;
+
+    if (r->queue) {
+        cudaStreamSynchronize(r->queue);
+        cudaStreamDestroy(r->queue);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (r->done[i])
+            cudaEventDestroy(r->done[i]);
+        if (r->mm[i])
+            cudaFreeHost(r->mm[i]);
+        if (r->rgb[i])
+            cudaFreeHost(r->rgb[i]);
+        cuda_free(r->ctx, r->d_mm[i]);
+        cuda_free(r->ctx, r->d_rgb[i]);
+    }
+    cuda_free(r->ctx, r->scene);
+    cudaGetLastError();
+    free(r);
+}
+
+int start_renderer(renderer *r, const struct scene *s)
+{
+    struct recon_ctx *ctx = r->ctx;
+
+    if (cuda_ok(ctx, cudaStreamCreateWithFlags(&r->queue, cudaStreamNonBlocking), "cudaStreamCreate") ||
+        !(r->scene = (struct scene *)cuda_alloc(ctx, sizeof(*s))))
+        return -1;
+    for (int i = 0; i < 2; i++) {
+        r->frame[i] = -1;
+        if (cuda_ok(ctx, cudaEventCreateWithFlags(&r->done[i], cudaEventDisableTiming), "cudaEventCreate") ||
+            cuda_ok(ctx, cudaMallocHost((void **)&r->mm[i], r->pixels * 2), "cudaMallocHost") ||
+            cuda_ok(ctx, cudaMallocHost((void **)&r->rgb[i], r->pixels * 3), "cudaMallocHost") ||
+            !(r->d_mm[i] = (uint16_t *)cuda_alloc(ctx, r->pixels * 2)) ||
+            !(r->d_rgb[i] = (uint8_t *)cuda_alloc(ctx, r->pixels * 3)))
+            return -1;
+    }
+    /* the memory was taken in order of the main queue */
+    return cuda_ok(ctx, cudaMemcpyAsync(r->scene, s, sizeof(*s), cudaMemcpyHostToDevice, cuda_stream(ctx)), "upload") ||
+                   cuda_ok(ctx, cudaStreamSynchronize(cuda_stream(ctx)), "upload")
+               ? -1 : 0;
+}
+
+int launch(renderer *r, const struct scene_view &v, int b)
+{
+    dim3 grid((v.width + TILE - 1) / TILE, (v.height + TILE - 1) / TILE);
+    struct recon_ctx *ctx = r->ctx;
+
+    render_tiles<<<grid, TILE * TILE, 0, r->queue>>>(r->scene, v, r->d_mm[b], r->d_rgb[b]);
+    r->frame[b] = -1;
+    if (cuda_launched(ctx, "rendering") ||
+        cuda_ok(ctx, cudaMemcpyAsync(r->mm[b], r->d_mm[b], r->pixels * 2, cudaMemcpyDeviceToHost, r->queue), "download") ||
+        cuda_ok(ctx, cudaMemcpyAsync(r->rgb[b], r->d_rgb[b], r->pixels * 3, cudaMemcpyDeviceToHost, r->queue), "download") ||
+        cuda_ok(ctx, cudaEventRecord(r->done[b], r->queue), "cudaEventRecord"))
+        return -1;
+    r->frame[b] = v.frame;
+    return 0;
+}
+
+int render(void *self, const struct scene_plan *p, const struct scene *s, const struct scene_view *v, float *depth,
+           uint8_t *rgb)
+{
+    renderer *r = (renderer *)self;
+    int b = (int)(v->frame & 1);
+
+    if (!r->queue) {
+        r->pixels = (uint64_t)v->width * v->height;
+        if (start_renderer(r, s))
+            return -1;
+    }
+    if (r->frame[b] != (int64_t)v->frame && launch(r, *v, b))
+        return -1;
+    if (v->frame + 1 < p->frames && r->frame[!b] != (int64_t)v->frame + 1) {
+        struct scene_view ahead;
+        double pose[16];
+
+        scene_view_of(p, s, v->frame + 1, pose, &ahead);
+        if (launch(r, ahead, !b))
+            return -1;
+    }
+    if (cuda_ok(r->ctx, cudaEventSynchronize(r->done[b]), "rendering"))
+        return -1;
+    scene_depth(v, r->mm[b], depth);
+    memcpy(rgb, r->rgb[b], r->pixels * 3);
+    return 0;
+}
+
+int scene_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost)
+{
+    struct scene_plan p;
+    uint64_t pixels;
+
+    (void)ctx;
+    (void)in;
+    scene_plan(params, &p);
+    pixels = (uint64_t)p.camera.width * p.camera.height;
+    cost->host_bytes = pixels * (7 + 10);
+    cost->device_bytes = pixels * 10 + sizeof(struct scene);
+    cost->items = p.frames;
+    return 0;
+}
+
+int scene_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out,
+              struct recon_cost *cost)
+{
+    renderer *r = (renderer *)calloc(1, sizeof(*r));
+    struct scene_render how = { render, end_renderer, r };
+
+    if (!r)
+        return ctx->host->fail(ctx, 71, nullptr, nullptr, "no host memory left");
+    r->ctx = ctx;
+    if (scene_source(ctx, params, &how, (struct recon_frames *)out[0]))
+        return -1;
+    return scene_bound(ctx, in, params, cost);
+}
+
+int scene_selftest(struct recon_ctx *ctx)
+{
+    return golden_scene(ctx, &cuda_scene);
+}
+
+/* ---- render.preview ---- */
+
+enum { SIDE = 16 };
+
+__global__ void __launch_bounds__(SIDE * SIDE) preview_pixels(struct march_field f, const uint8_t *rgb, struct view w,
+                                                              int samples, uint8_t *pixels)
+{
+    uint32_t x = blockIdx.x * SIDE + threadIdx.x % SIDE, y = blockIdx.y * SIDE + threadIdx.x / SIDE;
+
+    if (x < w.width && y < w.height)
+        preview_pixel(&f, rgb, &w, x, y, samples, pixels + 3 * ((size_t)y * w.width + x));
+}
+
+int preview_bound_here(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+                       struct recon_cost *cost)
+{
+    if (preview_bound(ctx, in, params, cost))
+        return -1;
+    cost->device_bytes = (uint64_t)params[PREVIEW_WIDTH].i * (uint64_t)params[PREVIEW_HEIGHT].i * 3;
+    return 0;
+}
+
+/* The picture to the host and into its file. */
+int preview_save(struct recon_ctx *ctx, const struct recon_value *params, const uint8_t *d_pixels, uint64_t bytes)
+{
+    uint8_t *pixels = (uint8_t *)ctx->host->alloc(ctx, bytes);
+    int rc = pixels ? cuda_device.download(ctx, pixels, d_pixels, bytes) : -1;
+
+    if (rc == 0)
+        rc = preview_write(ctx, params, pixels);
+    ctx->host->free(ctx, pixels);
+    return rc;
+}
+
+int preview_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out,
+                struct recon_cost *cost)
+{
+    const struct recon_volume *v = (const struct recon_volume *)in[0];
+    struct recon_image *image = (struct recon_image *)out[0];
+    struct march_field f = march_volume(v);
+    struct view w;
+    uint8_t *pixels;
+    uint64_t bytes;
+    int rc;
+
+    preview_view(v, params, &w);
+    dim3 grid((w.width + SIDE - 1) / SIDE, (w.height + SIDE - 1) / SIDE);
+    bytes = (uint64_t)w.width * w.height * 3;
+    if (!(pixels = (uint8_t *)cuda_alloc(ctx, bytes)))
+        return -1;
+    preview_pixels<<<grid, SIDE * SIDE, 0, cuda_stream(ctx)>>>(f, v->rgb, w, (int)params[PREVIEW_SAMPLES].i, pixels);
+    rc = cuda_launched(ctx, "preview");
+    if (rc == 0)
+        rc = preview_save(ctx, params, pixels, bytes);
+    preview_bound_here(ctx, in, params, cost);
+    cost->copied_bytes = bytes;
+    if (rc == 0 && image) {
+        memset(image, 0, sizeof(*image));
+        image->width = w.width;
+        image->height = w.height;
+        image->channels = 3;
+        image->place = RECON_DEVICE;
+        image->pixels = pixels;
+    } else {
+        cuda_free(ctx, pixels);
+    }
+    return rc;
+}
+
+int preview_selftest(struct recon_ctx *ctx)
+{
+    return golden_preview(ctx, &cuda_preview, &cuda_device);
+}
+
+} // namespace
+
+const struct recon_kernel cuda_scene = { RECON_KERNEL_ABI, SCENE_NAME,  SCENE_DOC, scene_in,       scene_out,
+                                         scene_params,     scene_bound, scene_run, scene_selftest, nullptr };
+const struct recon_kernel cuda_preview = { RECON_KERNEL_ABI,   PREVIEW_NAME, PREVIEW_DOC,      preview_in,   preview_out,
+                                           preview_params,     preview_bound_here, preview_run, preview_selftest,
+                                           preview_shape };
