@@ -149,6 +149,7 @@ int runner_estimate(struct runner *r, const struct plan *p, const struct run_arg
 
         live_release(r, &l, p->slots.v[i].type);
     }
+    host_reap(&r->state);
     free(x.slots);
     return rc;
 }

@@ -10,7 +10,9 @@
 
 struct head { /* before each block, ALIGN bytes in all */
     uint64_t bytes, magic;
+    struct head *before, *after; /* all blocks of a state, so that what a kernel forgets can be freed */
 };
+_Static_assert(sizeof(struct head) <= ALIGN, "the head of a block fits before it");
 
 static volatile sig_atomic_t cancel_signal;
 
@@ -44,10 +46,26 @@ void *host_alloc(struct recon_ctx *ctx, uint64_t bytes)
         return NULL;
     }
     h = block;
-    *h = (struct head){ bytes, MAGIC };
+    *h = (struct head){ bytes, MAGIC, NULL, s->blocks };
+    if (s->blocks)
+        s->blocks->before = h;
+    s->blocks = h;
     s->now += bytes;
     s->peak = s->now > s->peak ? s->now : s->peak;
     return (char *)block + ALIGN;
+}
+
+static void unlink_block(struct host_state *s, struct head *h)
+{
+    if (h->before)
+        h->before->after = h->after;
+    else
+        s->blocks = h->after;
+    if (h->after)
+        h->after->before = h->before;
+    h->magic = 0;
+    s->now -= h->bytes;
+    free(h);
 }
 
 void host_free(struct recon_ctx *ctx, void *p)
@@ -62,9 +80,16 @@ void host_free(struct recon_ctx *ctx, void *p)
         ctx->host->fail(ctx, CODE_INTERNAL, NULL, NULL, "a kernel frees host memory that it does not own");
         return;
     }
-    h->magic = 0;
-    s->now -= h->bytes;
-    free(h);
+    unlink_block(s, h);
+}
+
+uint64_t host_reap(struct host_state *s)
+{
+    uint64_t left = s->now;
+
+    while (s->blocks)
+        unlink_block(s, s->blocks);
+    return left;
 }
 
 /* ---- failures and words ---- */

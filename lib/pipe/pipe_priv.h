@@ -5,8 +5,10 @@
 #include "pipe/pipe.h"
 
 /* The runner's side of a recon_ctx: what the services of recon_host work on. */
+struct head;
 struct host_state {
     uint64_t now, peak;          /* counted host bytes */
+    struct head *blocks;         /* all of them */
     struct err err;              /* of the step under way; the first failure stays */
     char rule[64], object[256];  /* "" when not given */
     double end;                  /* clock_ms when the step's time is up, 0: never */
@@ -17,6 +19,8 @@ extern const struct recon_host host_services;
 void *host_alloc(struct recon_ctx *ctx, uint64_t bytes);
 void host_free(struct recon_ctx *ctx, void *p);
 void host_begin(struct host_state *s, const struct run_args *args, struct run_report *report);
+/* Frees what is left when nothing lives any more; how many bytes. */
+uint64_t host_reap(struct host_state *s);
 /* The failure of a call that gave -1: code and text into err, a finding into the events. */
 int host_failure(struct host_state *s, const char *what, struct err *err);
 

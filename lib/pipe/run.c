@@ -251,7 +251,6 @@ int runner_run(struct runner *r, const struct plan *p, const struct run_args *ar
 {
     struct run x = { .r = r, .p = p, .args = args, .report = ret };
     double start = clock_ms();
-    uint64_t before = r->state.now;
     int rc = 0;
 
     *ret = (struct run_report){ 0 };
@@ -269,7 +268,7 @@ int runner_run(struct runner *r, const struct plan *p, const struct run_args *ar
     }
     release_used(&x, 0, true);
     ret->wall_ms = clock_ms() - start;
-    ret->leaked_host = r->state.now > before ? r->state.now - before : 0;
+    ret->leaked_host = host_reap(&r->state);
     free(x.live);
     return rc;
 }

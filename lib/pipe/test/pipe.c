@@ -10,6 +10,12 @@
 #include <unistd.h>
 #include "pipe/pipe.h"
 
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1"; /* more memory than there is is asked for on purpose */
+}
+
 static struct modules modules;
 static char *scratch;
 
