@@ -299,6 +299,17 @@ static int run_task(const struct options *o, struct setup *s)
 
 /* ---- the program ---- */
 
+/* Started by the launcher without more than a device: the task stands in the environment. */
+static void task_from_env(struct options *o)
+{
+    if (o->run || o->pipeline || o->list || o->describe || o->selftest || o->selftest_kernel || o->estimate ||
+        !getenv("RECON_RUN"))
+        return;
+    o->run = getenv("RECON_RUN");
+    o->sub = number_of_env("RECON_SUB", o->sub);
+    o->task = number_of_env("RECON_TASK", o->task);
+}
+
 static void on_signal(int signal)
 {
     runner_cancel(signal);
@@ -344,6 +355,7 @@ int main(int argc, char **argv)
 
     if (rc)
         return rc;
+    task_from_env(&o);
     signal(SIGTERM, on_signal);
     signal(SIGINT, on_signal);
     signal(SIGHUP, on_signal);

@@ -2,7 +2,7 @@
 # recon-run on one dataset, with fake kernels: errors of the pipeline, listings, outputs whole or not at all, statuses.
 . "${abs_top_srcdir:?}/tests/lib.sh"
 K=$abs_top_builddir/lib/pipe/test/kernels
-unset FAKE_DEVICES RECON_EVENTS_FD
+unset RECON_RUN FAKE_DEVICES RECON_EVENTS_FD
 cd "$T" || exit 99
 [ -f "$K/cpu.so" ] || skip_all "the fake modules are not built: make check"
 

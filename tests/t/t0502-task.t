@@ -2,7 +2,7 @@
 # recon-run over an array slot of a run directory, with fake kernels.
 . "${abs_top_srcdir:?}/tests/lib.sh"
 K=$abs_top_builddir/lib/pipe/test/kernels
-unset FAKE_DEVICES RECON_EVENTS_FD RECON_EVENTS_START RECON_ATTEMPT SLURM_RESTART_COUNT SLURM_JOB_END_TIME
+unset RECON_RUN RECON_SUB RECON_TASK FAKE_DEVICES RECON_EVENTS_FD RECON_EVENTS_START RECON_ATTEMPT SLURM_RESTART_COUNT SLURM_JOB_END_TIME
 [ -f "$K/cpu.so" ] || skip_all "the fake modules are not built: make check"
 cd "$T" || exit 99
 mkdir a b d
@@ -41,6 +41,8 @@ has run/out/0/4/sum.txt '45.0' 'the next dataset still ran'
 mkdir c
 tap 0 'again, when the dataset is there' task 0
 has err '1 done, 0 failed, 2 skipped' 'what was done is skipped'
+tap 0 'the task from the environment' env RECON_RUN="$T/run" RECON_SUB=0 RECON_TASK=0 recon-run --kernels "$K" --device cpu
+has err '0 done, 0 failed, 3 skipped' 'is the same task'
 tap 64 'a slot that is not there' task 9
 tap 64 'no run directory' recon-run --kernels "$K" --device cpu --run "$T/a" --sub 0 --task 0
 

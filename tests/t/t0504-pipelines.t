@@ -1,7 +1,7 @@
 #!/bin/sh
 # The shipped pipelines with the real kernels on a tiny made scan; bad datasets, each with one clear line.
 . "${abs_top_srcdir:?}/tests/lib.sh"
-unset RECON_EVENTS_FD
+unset RECON_RUN RECON_EVENTS_FD
 cd "$T" || exit 99
 P=$abs_top_srcdir/examples/pipelines
 small="--set scene.frames=12 --set scene.width=160 --set scene.height=120"
