@@ -1,0 +1,22 @@
+/* fake */
+#ifndef FAKE_DEVICE_SCAN
+#define FAKE_DEVICE_SCAN
+namespace cub {
+struct DeviceScan {
+    template <typename T>
+    static cudaError_t ExclusiveSum(void *room, size_t &size, const T *in, T *out, uint64_t n, cudaStream_t)
+    {
+        T sum = 0;
+
+        size = room ? size : 64;
+        for (uint64_t i = 0; room && i < n; i++) {
+            T x = in[i];
+
+            out[i] = sum;
+            sum += x;
+        }
+        return cudaSuccess;
+    }
+};
+} // namespace cub
+#endif

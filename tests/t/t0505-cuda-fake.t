@@ -1,0 +1,45 @@
+#!/bin/sh
+# The CUDA kernels on a fake of the runtime (tests/fakes/cuda): the same volumes, meshes and pictures as the CPU's, bit
+# by bit. Races and speed are tests/gpu/run.sh's, on a machine with a GPU.
+. "${abs_top_srcdir:?}/tests/lib.sh"
+unset RECON_RUN RECON_EVENTS_FD
+cuda=$(sed -n 's/^CUDA_ROOT = //p' "$abs_top_builddir/Makefile")
+[ -n "$cuda" ] && [ -f "$cuda/include/cuda_runtime.h" ] || skip_all 'the CUDA kernels are not built here'
+grep -q '^SAN_CFLAGS = .*-fsanitize' "$abs_top_builddir/Makefile" && skip_all 'contexts that take turns confuse the sanitizers'
+cd "$T" || exit 99
+K=$T/kernels
+mkdir -m 755 "$K"
+tap 0 'it compiles' sh "$abs_top_srcdir/tests/fakes/cuda/build.sh" "$abs_top_srcdir" "$abs_top_builddir" "$cuda" "$K"
+rm -rf "$K/work"
+cp "$abs_top_builddir/lib/recon/cpu.so" "$K/" || exit 99
+run() { recon-run --kernels "$K" "$@"; }
+tap 0 'self-tests' run --device cuda --selftest
+has out ' 0 failed' 'all pass'
+small='--set scene.width=96 --set scene.height=72'
+for scene in room objects; do
+    for device in cpu cuda; do
+        tap 0 "frames of '$scene' on $device" run --pipeline make-scan --device $device --out "scan-$device" $small \
+            --set scene.frames=3 --set scene.scene=$scene
+        tap 0 "its mesh on $device" run --pipeline scene-to-mesh --device $device --out "mesh-$device" $small \
+            --set scene.frames=11 --set scene.scene=$scene --set fuse.voxel=0.1 --set preview.width=40 --set preview.height=30
+    done
+    diff -r scan-cpu scan-cuda >out 2>&1 && ok 'the same frames' || not_ok 'the same frames' "$(cat out)"
+    diff -r mesh-cpu mesh-cuda >out 2>&1 && ok 'the same mesh and picture' || not_ok 'the same mesh and picture' "$(cat out)"
+    rm -rf scan-* mesh-*
+done
+# marching cubes with its other options on a noisy volume: ambiguous cells, padding, occupancy
+cat >odd.conf <<'C'
+version = 1;
+steps = ( { name = "scene"; kernel = "scene.render_rgbd"; params = { frames = 2; width = 64; height = 48; noise = 4.0; }; },
+          { name = "fuse"; kernel = "tsdf.fuse"; params = { voxel = 0.11; truncation = 3; weight_max = 1.0; compat = "tsdf-fusion"; color = false; }; },
+          { name = "lt"; kernel = "mesh.marching_cubes"; params = { iso = 0.1; min_weight = -1; pad = true; }; },
+          { name = "save"; kernel = "mesh.write"; },
+          { name = "ge"; kernel = "mesh.marching_cubes"; params = { iso = 0.3; inside = "ge"; min_weight = -1; pad = true; }; out = { mesh = "other"; }; },
+          { name = "save2"; kernel = "mesh.write"; in = { mesh = "other"; }; params = { file = "other.ply"; }; },
+          { name = "keep"; kernel = "volume.write"; } );
+C
+for device in cpu cuda; do
+    tap 0 "other options on $device" run --pipeline ./odd.conf --device $device --out odd-$device
+done
+diff -r odd-cpu odd-cuda >out 2>&1 && ok 'the same again' || not_ok 'the same again' "$(cat out)"
+finish
