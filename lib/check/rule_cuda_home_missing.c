@@ -5,14 +5,16 @@
 
 static const char *const variables[] = { "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT" };
 
-/* What the job will have: the pin's word, else the environment's. */
-static const char *promised(const struct check_case *c, const char *name)
+/* What the job will have: the pin's word, else the environment's, which is no promise. */
+static const char *promised(const struct check_case *c, const char *name, enum level *ret_level)
 {
     char *const *env = case_env(c);
 
+    *ret_level = LEVEL_ERROR;
     for (size_t i = 0; c->pin && i < c->pin->variables.n; i++)
         if (str_eq(c->pin->variables.v[i].name, name) && c->pin->variables.v[i].how == PIN_SET)
             return c->pin->variables.v[i].value;
+    *ret_level = LEVEL_WARN;
     return env ? env_get(env, name) : NULL;
 }
 
@@ -110,7 +112,7 @@ static void list(const struct facts *f, const char *dir, struct str *t)
                 str_addf(t, "%s%s", t->len ? ", " : "", f->toolkits.v[i]);
 }
 
-static void report(const struct check_case *c, const char *name, const char *dir, struct findings *out)
+static void report(const struct check_case *c, const char *name, const char *dir, enum level level, struct findings *out)
 {
     const struct facts *f = c->facts;
     const char *other = instead(f, dir);
@@ -118,13 +120,16 @@ static void report(const struct check_case *c, const char *name, const char *dir
     char *remedy;
 
     list(f, dir, &have);
-    remedy = other ? xasprintf("capture the pin again with %s=%s, or sbatch --exclude=%s", name, other, case_node(c))
-                   : xasprintf("sbatch --exclude=%s", case_node(c));
-    finding_explain(findings_add(out, "cuda-home-missing", LEVEL_ERROR, SCOPE_NODE, name,
+    remedy = !other                 ? xasprintf("sbatch --exclude=%s", case_node(c))
+             : level == LEVEL_ERROR ? xasprintf("capture the pin again with %s=%s, or sbatch --exclude=%s", name, other,
+                                                case_node(c))
+                                    : xasprintf("export %s=%s", name, other);
+    finding_explain(findings_add(out, "cuda-home-missing", level, SCOPE_NODE, name,
                                  "%s=%s does not exist on %s; %s%s", name, dir, case_node(c),
                                  have.len ? "toolkits there: " : "no CUDA toolkit was found there",
                                  have.len ? have.s : ""),
-                    NULL, "the toolkit was pinned where it exists; nodes differ", remedy);
+                    NULL, level == LEVEL_ERROR ? "the toolkit was pinned where it exists; nodes differ"
+                                               : "the variable was set where the toolkit exists; nodes differ", remedy);
     free(remedy);
     str_release(&have);
 }
@@ -135,7 +140,8 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
     int rc = 0;
 
     for (size_t i = 0; i < COUNT(variables); i++) {
-        const char *dir = promised(c, variables[i]);
+        enum level level;
+        const char *dir = promised(c, variables[i], &level);
         int there;
 
         if (!dir || *dir != '/' || str_eq(dir, told))
@@ -145,7 +151,7 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
             rc = err_set(err, CODE_UNAVAILABLE, "whether %s=%s exists on %s is not known", variables[i], dir,
                          case_node(c));
         if (there == 0) {
-            report(c, variables[i], dir, out);
+            report(c, variables[i], dir, level, out);
             told = dir;
         }
     }
@@ -154,7 +160,8 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
 
 const struct rule rule_cuda_home_missing = {
     .name = "cuda-home-missing",
-    .doc = "the pinned CUDA_HOME (CUDA_PATH, CUDA_ROOT) is not on the node; names the toolkits that are",
+    .doc = "the pinned CUDA_HOME (CUDA_PATH, CUDA_ROOT) is not on the node; names the toolkits that are; a warning "
+           "where only the environment says so",
     .level = LEVEL_ERROR,
     .scope = SCOPE_NODE,
     .inputs = CHECK_FACTS,

@@ -499,9 +499,17 @@ static void cuda_home(void **state)
     s.p.variables.v[0].value = xstrdup("/sw/cuda/11.8"); /* nobody looked there */
     assert_int_equal(judge(&s), 0);
     assert_non_null(not_checked(&s, "cuda-home-missing"));
-    *VEC_ADD(&closure(&s)->dirs) = (struct searched_dir){ xstrdup("/sw/cuda/11.8/lib64"), 5 }; /* the search did */
+    *VEC_ADD(&closure(&s)->dirs) = (struct searched_dir){ xstrdup("/sw/cuda/11.8/lib64"), 5 }; /* but the search did */
     assert_int_equal(judge(&s), 0);
     assert_null(not_checked(&s, "cuda-home-missing"));
+    end(&s);
+
+    begin(&s); /* no pin: the environment alone promises nothing */
+    strv_add(&s.r.env, "CUDA_HOME=/usr/local/cuda-11.8");
+    f = only(&s, "cuda-home-missing");
+    assert_int_equal(f->level, LEVEL_WARN);
+    assert_string_equal(f->remedy, "export CUDA_HOME=/usr/local/cuda-12.8");
+    strv_release(&s.r.env);
     end(&s);
 }
 

@@ -246,6 +246,25 @@ static void stale(void **state)
     facts_release(&f);
 }
 
+/* doc/format-facts.md has the rows as they are. */
+static void documented(void **state)
+{
+    const char *top = getenv("abs_top_srcdir");
+    char *path = top ? path_join(top, "doc/format-facts.md") : NULL;
+    struct str page = { 0 }, rows = { 0 };
+
+    (void)state;
+    if (path) {
+        assert_int_equal(file_read(path, FILE_MAX_DEFAULT, &page, NULL), 0);
+        conf_document(facts_rows, &rows);
+        if (!strstr(page.s, rows.s))
+            fail_msg("doc/format-facts.md lacks these rows:\n%s", rows.s);
+    }
+    str_release(&page);
+    str_release(&rows);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +272,7 @@ int main(void)
         cmocka_unit_test(refuses_with_file_and_line), cmocka_unit_test(assumes),
         cmocka_unit_test(refuses_to_assume),   cmocka_unit_test(probe_fails_open),
         cmocka_unit_test(probe_gets_a_clean_environment), cmocka_unit_test(stale),
+        cmocka_unit_test(documented),
     };
 
     return cmocka_run_group_tests_name("node", tests, setup, teardown);
