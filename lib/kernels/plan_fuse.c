@@ -127,3 +127,11 @@ void fuse_cost(const struct fuse_plan *plan, const struct fuse_counts *c, struct
     cost->moved_bytes = fuse_bytes(plan) + c->updates * (4 + 2 * (plan->color ? 14 : 8));
     cost->flops = c->updates * 28;
 }
+
+void fuse_guess(const struct fuse_plan *plan, const struct recon_frames *frames, struct recon_cost *cost)
+{
+    struct fuse_counts c = { .updates = plan->voxels / 16 * (frames ? frames->count : 0) };
+
+    fuse_cost(plan, &c, cost);
+    cost->items = plan->voxels;
+}

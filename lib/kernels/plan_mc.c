@@ -56,6 +56,8 @@ void mc_bound(const struct recon_volume *v, int bytes_a_sample, struct recon_cos
 
     cost->host_bytes = n * (uint64_t)bytes_a_sample + rows * 16 + vertices * (12 + 24 + (v->rgb ? 3 : 0));
     cost->items = n;
+    cost->moved_bytes = n * (8 + 2 * (uint64_t)bytes_a_sample) + vertices * 36;
+    cost->flops = n * 2 + vertices * 20;
 }
 
 void mc_cost(const struct recon_volume *v, const struct recon_mesh *m, int bytes_a_sample, struct recon_cost *cost)

@@ -10,8 +10,8 @@ void estimate_release(struct estimate *e)
     *e = (struct estimate){ 0 };
 }
 
-/* Rough ceilings of this host: what one thread copies, measured over 16 MiB, and four fp32 operations a nanosecond
- * and thread. They are for telling seconds from hours before a run. */
+/* Rough ceilings of this host: what one thread copies, measured over 16 MiB, and an operation a nanosecond and thread,
+ * which is what branches and divisions leave. They are for telling seconds from hours before a run. */
 static void host_ceilings(int threads, double *bytes_per_s, double *flops_per_s)
 {
     enum { SIZE = 16 << 20 };
@@ -29,7 +29,7 @@ static void host_ceilings(int threads, double *bytes_per_s, double *flops_per_s)
     free(a);
     free(b);
     *bytes_per_s = 3.0 * SIZE / (best / 1e3) * (threads > 4 ? 4 : threads);
-    *flops_per_s = 4e9 * threads;
+    *flops_per_s = 1e9 * threads;
 }
 
 static double least_ms(const struct recon_cost *c, double bytes_per_s, double flops_per_s)

@@ -306,7 +306,7 @@ void tell_estimate(const struct estimate *e, FILE *f)
     char a[24], b[24];
     double ms = 0;
 
-    table_columns(t, "step|kernel|on|>host at most|>device at most|>traffic|>Gflop|>at least");
+    table_columns(t, "step|kernel|on|>host at most|>device at most|>traffic|>Gflop|>about");
     for (size_t i = 0; i < e->steps.n; i++) {
         const struct estimate_step *s = &e->steps.v[i];
 
@@ -328,8 +328,8 @@ void tell_estimate(const struct estimate *e, FILE *f)
     }
     table_print(t, f);
     table_free(t);
-    fprintf(f, "at most %s of host and %s of device memory at once; at least %s\n", human_bytes(e->peak_host, a),
-            human_bytes(e->peak_device, b), human_ms(ms, (char[24]){ 0 }));
+    fprintf(f, "at most %s of host and %s of device memory at once; about %s without reading and waiting\n",
+            human_bytes(e->peak_host, a), human_bytes(e->peak_device, b), human_ms(ms, (char[24]){ 0 }));
 }
 
 char *estimate_json(const struct pipeline *p, const struct device *d, const struct estimate *e)
@@ -343,7 +343,7 @@ char *estimate_json(const struct pipeline *p, const struct device *d, const stru
             steps, json_pack("{s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name", s->plan->name, "kernel",
                              s->plan->kernel->name, "module", s->plan->module->name, "known", (int)s->known,
                              "host_bytes", count(s->cost.host_bytes), "device_bytes", count(s->cost.device_bytes),
-                             "bytes", count(s->cost.moved_bytes), "flops", count(s->cost.flops), "least_ms",
+                             "bytes", count(s->cost.moved_bytes), "flops", count(s->cost.flops), "about_ms",
                              real_or_null(s->ms)));
     }
     return finished(json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o}", "v", 1, "type", "estimate", "pipeline", p->name,

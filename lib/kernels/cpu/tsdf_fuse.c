@@ -212,8 +212,8 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
         return 0;
     if (fuse_plan(ctx, f, params, &p))
         return -1;
+    fuse_guess(&p, f, cost);
     cost->host_bytes = fuse_bytes(&p);
-    cost->items = p.voxels;
     return 0;
 }
 

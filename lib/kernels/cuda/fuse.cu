@@ -408,27 +408,13 @@ int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value
     const struct recon_frames *f = in ? (const struct recon_frames *)in[0] : nullptr;
     struct fuse_plan p;
 
-    if (!f && !params[FUSE_BOUNDS].n)
+    if (!fuse_known(f, params))
         return 0;
     if (fuse_plan(ctx, f, params, &p))
         return -1;
     cost->device_bytes = fuse_bytes(&p) + (f ? frames_bytes(&f->camera) : 0);
     cost->host_bytes = f ? frames_bytes(&f->camera) : 0;
-    cost->items = p.voxels;
-    return 0;
-}
-
-int shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out)
-{
-    struct recon_volume *v = (struct recon_volume *)out[0];
-    struct fuse_plan p;
-
-    if (fuse_plan(ctx, (const struct recon_frames *)in[0], params, &p))
-        return -1;
-    memcpy(v->dim, p.dim, sizeof(v->dim));
-    memcpy(v->origin, p.origin, sizeof(v->origin));
-    v->voxel = p.voxel;
-    v->truncation = p.truncation;
+    fuse_guess(&p, f, cost);
     return 0;
 }
 
@@ -498,4 +484,4 @@ int selftest(struct recon_ctx *ctx)
 } // namespace
 
 const struct recon_kernel cuda_tsdf_fuse = { RECON_KERNEL_ABI, FUSE_NAME, FUSE_DOC, fuse_in,  fuse_out,
-                                             fuse_params,      bound,     run,      selftest, shape };
+                                             fuse_params,      bound,     run,      selftest, fuse_shape };

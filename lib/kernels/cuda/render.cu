@@ -218,7 +218,8 @@ int scene_selftest(struct recon_ctx *ctx)
 
 enum { SIDE = 16 };
 
-__global__ void __launch_bounds__(SIDE * SIDE) preview_pixels(struct march_field f, const uint8_t *rgb, struct view w,
+__global__ void __launch_bounds__(SIDE * SIDE) preview_pixels(const __grid_constant__ struct march_field f,
+                                                              const uint8_t *rgb, const __grid_constant__ struct view w,
                                                               int samples, uint8_t *pixels)
 {
     uint32_t x = blockIdx.x * SIDE + threadIdx.x % SIDE, y = blockIdx.y * SIDE + threadIdx.x / SIDE;

@@ -17,6 +17,8 @@
 #define __global__
 #define __device__
 #define __constant__
+#undef __grid_constant__
+#define __grid_constant__
 #define __shared__ static
 #define __launch_bounds__(...)
 
