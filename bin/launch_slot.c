@@ -1,4 +1,5 @@
 #include "config.h"
+#include "cli.h"
 #include "launch.h"
 
 #include <stdlib.h>
@@ -199,8 +200,10 @@ static void take_one(struct launch *l, const char *path, uint32_t index, struct 
         ev->exit = err.code ? err.code : CODE_INTERNAL;
         *reason = xstrdup(err.text);
     }
-    if (ev->exit)
+    if (ev->exit) {
         ev->status = "failed";
+        cli_error(ev->exit, "dataset %u '%s': %s", index, d.name ? d.name : "?", *reason);
+    }
     ev->wall_ms = clock_ms() - began;
     dataset_release(&d);
 }

@@ -80,6 +80,31 @@ E=$T/run/events/0/0/1.0.jsonl
 same "$(event "$E" end done) $(event "$E" end failed)" '0 0' 'and they are what counts'
 tap 0 'the record is valid' validate_run "$T/run"
 
+# ---- no room, no permission ----
+cat >"$T/full" <<'E'
+. "$abs_top_srcdir/tests/launch.sh"
+mount -t tmpfs -o size=64k none "$T/small" || exit 99
+new_run "$T/small/run" 1 one two
+launch="recon-launch --pin $T/p.pin --run $T/small/run --sub 0"
+$launch --task 0 -- "$sh" -c 'dd if=/dev/zero of=$1/big bs=1k count=500 2>/dev/null; exit 0' x '{out}'
+echo "publish $? $(ls -A "$T/small/run/out/0")"
+dd if=/dev/zero of="$T/small/fill" bs=1k 2>/dev/null
+$launch --task 1 -- true; echo "record $?"
+mount -o remount,ro "$T/small"
+$launch --task 1 -- echo ran; echo "read-only $?"
+E
+mkdir "$T/small"
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+    T=$T sh=$sh unshare -m sh "$T/full" >"$T/out" 2>"$T/err"
+    same "$(cat "$T/out")" 'publish 74 
+record 74
+read-only 73' 'a full disk is 74, a read-only one 73, and nothing half is published'
+    has "$T/err" "dataset 0 'one': cannot write" 'the dataset is named'
+    has "$T/err" 'No space left on device' 'and the reason'
+else
+    skip 'no mount here'
+fi
+
 # ---- refused ----
 cat >"$T/main.c" <<'C'
 int away(void);

@@ -95,10 +95,11 @@ else
     skip 'no script here'
 fi
 
-# many at once
+# many at once, each judging
+unset RECON_CHECK
 i=0
 while [ $i -lt 120 ]; do
-    recon-launch --pin "$T/p.pin" -- "$sh" -c "exit $((i % 50))" >/dev/null 2>&1 &
+    recon-launch -v --pin "$T/p.pin" -- "$sh" -c "exit $((i % 50))" >/dev/null 2>"$T/many.$i" &
     eval "p$i=$!"
     i=$((i + 1))
 done
@@ -109,4 +110,6 @@ while [ $i -lt 120 ]; do
     i=$((i + 1))
 done
 same "$bad" '' '120 at once'
+cat "$T"/many.* >"$T/many"
+lacks "$T/many" 'no answer' 'none ran into a deadline'
 finish
