@@ -120,6 +120,8 @@ static int mark_busy(struct order *x, struct submission *s, bool *busy, struct e
     }
     if (rc == 0 && id)
         rc = b->tasks(id, &t, err);
+    if (rc && (err->code == CODE_NOEXEC || err->code == CODE_DEADLINE))
+        err->code = CODE_UNAVAILABLE;
     if (rc)
         err_prefix(err, "whether job '%s' still runs is not known", s->name);
     else

@@ -56,6 +56,14 @@ static int ask_limits(struct order *x, const struct sched_backend *b, struct err
 
 /* ---- which backend ---- */
 
+/* What backends tell apart is one thing to the user: the service is not there. */
+static int no_answer(struct err *err)
+{
+    if (err->code == CODE_NOEXEC || err->code == CODE_DEADLINE)
+        err->code = CODE_UNAVAILABLE;
+    return -1;
+}
+
 /* auto: libslurm where it loads, reaches the cluster and can say every directive; else the commands. */
 static int choose_auto(struct order *x, struct err *err)
 {
@@ -70,11 +78,11 @@ static int choose_auto(struct order *x, struct err *err)
     x->backend = commands;
     if (!api)
         return ask_limits(x, commands, err);
-    if (ask_limits(x, api, &why)) { /* not this libslurm's cluster, or away: the commands have the last word */
-        if (ask_limits(x, commands, NULL) == 0)
+    if (ask_limits(x, api, &why)) { /* where it is not this libslurm's cluster the commands have the last word */
+        if (why.code == CODE_NOEXEC && ask_limits(x, commands, NULL) == 0)
             return 0;
         *err = why;
-        return -1;
+        return no_answer(err);
     }
     rc = part_make(x, &p, 0, 0, NULL, err);
     if (rc == 0) {
@@ -89,7 +97,9 @@ static int choose_auto(struct order *x, struct err *err)
 static int choose_named(struct order *x, const char *name, struct err *err)
 {
     x->backend = sched_load(name, err);
-    return x->backend ? ask_limits(x, x->backend, err) : -1;
+    if (!x->backend)
+        return -1;
+    return ask_limits(x, x->backend, err) ? no_answer(err) : 0;
 }
 
 int send_choose(struct order *x, struct err *err)
@@ -146,8 +156,8 @@ int send_part(struct order *x, struct part *p, struct err *err)
     rc = x->backend->submit(&r, &p->job_id, err);
     if (rc && err->code == CODE_DEADLINE)
         rc = look_for(x, p, err);
-    if (rc && err->code == CODE_DEADLINE)
-        err->code = CODE_UNAVAILABLE;
+    if (rc)
+        no_answer(err);
     if (run_submit_result(x->run, p->sub, p->job_id, rc ? err->text : NULL, rc ? NULL : err) && rc == 0)
         cli_warn("job %s runs, but '%s/submit.jsonl' could not be written: %s", p->job_id, x->path, err->text);
     return rc;
@@ -179,7 +189,7 @@ static int test_part(struct order *x, struct part *p, struct err *err)
         rc = err_set(err, CODE_UNAVAILABLE, "no cluster is configured here that could be asked");
     else {
         r.script_path = path;
-        rc = x->backend->test(&r, &text, err);
+        rc = x->backend->test(&r, &text, err) ? no_answer(err) : 0;
     }
     if (fd >= 0) {
         close(fd);
@@ -223,7 +233,7 @@ int cancel_run(const struct options *o, struct err *err)
         if (b && !id && b->find) /* an intent without a result: it may have been taken */
             b->find(l.v[i].name, &id, NULL);
         if (b && id)
-            rc = b->cancel(id, err);
+            rc = b->cancel(id, err) ? no_answer(err) : 0;
         if (rc == 0 && id)
             fprintf(stderr, "recon-submit: job %s is cancelled or has ended\n", id);
         free(id);

@@ -152,7 +152,7 @@ static int64_t count_live(const struct run *run, uint64_t *ret_running, struct e
 
 static int watch_loop(struct shown *s, struct err *err)
 {
-    struct timespec nap = { 2, 0 };
+    double start = clock_ms();
     unsigned silent = 0;
 
     while (!detached) {
@@ -161,14 +161,14 @@ static int watch_loop(struct shown *s, struct err *err)
         int64_t live = count_live(s->x->run, &running, &why);
 
         silent = live < 0 ? silent + 1 : 0;
-        if (silent > 30) { /* a minute without an answer */
+        if (silent > 20) { /* each of them a time-out of Slurm's */
             *err = why;
             return -1;
         }
         look(s, running);
         if (live == 0)
             return 0;
-        nanosleep(&nap, NULL);
+        nanosleep(&(struct timespec){ clock_ms() - start > 60000 ? 2 : 0, 500000000 }, NULL);
     }
     return 0;
 }

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define KILL_WAIT_MS 15000 /* from TERM to KILL; longer than the launcher's own grace */
+#define KILL_WAIT_MS 30000 /* from TERM to KILL, Slurm's default KillWait; longer than the launcher's own grace */
 
 struct job {
     char *id;
@@ -343,6 +343,36 @@ static int next_signal(const sigset_t *set)
     return got > 0 && got != SIGCHLD ? got : 0;
 }
 
+/* Kills what became a child of this process because its own parents are gone; false when there is none. */
+static bool kill_orphans(const struct job *j)
+{
+    char path[64];
+    struct str t = { 0 };
+    bool found = false;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && file_read_fd(fd, path, 1 << 20, &t, NULL) == 0)
+        for (char *p = t.len ? t.s : NULL; p && *p; p += strspn(p, " \n")) {
+            pid_t pid = (pid_t)strtol(p, &p, 10);
+            bool task = false;
+
+            for (uint32_t slot = 0; slot < j->next; slot++)
+                task = task || j->pids[slot] == pid;
+            if (pid <= 1 || task)
+                continue;
+            found = true;
+            kill(pid, SIGKILL);
+            waitpid(pid, NULL, WNOHANG);
+        }
+    if (fd >= 0)
+        close(fd);
+    str_release(&t);
+    return found;
+}
+
+/* TERM, and KILL after the wait or at a second signal. */
 static void stop_all(struct job *j, const sigset_t *set)
 {
     double end = clock_ms() + KILL_WAIT_MS;
@@ -357,6 +387,8 @@ static void stop_all(struct job *j, const sigset_t *set)
             hard = true;
         }
     }
+    for (int tries = 0; tries < 200 && kill_orphans(j); tries++)
+        usleep(5000);
 }
 
 static struct job *find_job(const char *id)
@@ -382,6 +414,7 @@ static int local_wait(const char *job_id, void (*progress)(void *, const struct 
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, &before);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed launcher leaves comes to us */
     while (!got && (j->running || j->next < j->r.tasks)) {
         while (j->running < j->at_a_time && j->next < j->r.tasks)
             start_task(j);
@@ -392,6 +425,7 @@ static int local_wait(const char *job_id, void (*progress)(void *, const struct 
     }
     if (got)
         stop_all(j, &set);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return got ? err_set(err, 128 + got, "stopped by signal %d; every task is ended", got) : 0;
 }

@@ -26,6 +26,8 @@ static char *last_words(const struct child *c)
     for (const char *const *w = (const char *const[]){ ": error: ", ": fatal: ", NULL }; *w; w++)
         if (strstr(last, *w))
             memmove(last, strstr(last, *w) + strlen(*w), strlen(strstr(last, *w)) - strlen(*w) + 1);
+    if (str_starts(last, "Batch job submission failed: "))
+        memmove(last, last + 29, strlen(last) - 28);
     strv_release(&lines);
     return last;
 }

@@ -37,10 +37,11 @@ static void hush_begin(struct hush *h)
         dup2(h->kept, STDERR_FILENO);
 }
 
-/* What was said, one line, owned; "" for nothing. */
+/* The last line that was said, without "PROGRAM: error: "; owned, "" for nothing. */
 static char *hush_end(struct hush *h)
 {
     struct str t = { 0 };
+    char *last, *mark;
 
     fflush(stderr);
     if (h->kept >= 0 && h->saved >= 0) {
@@ -54,10 +55,11 @@ static char *hush_end(struct hush *h)
         close(h->saved);
     while (t.len && strchr(" \n\r", t.s[t.len - 1]))
         t.s[--t.len] = 0;
-    for (size_t i = 0; i < t.len; i++)
-        if (t.s[i] == '\n')
-            t.s[i] = ';';
-    return str_take(&t);
+    last = t.len && strrchr(t.s, '\n') ? strrchr(t.s, '\n') + 1 : t.len ? t.s : (char *)(uintptr_t)"";
+    mark = strstr(last, ": fatal: ") ? strstr(last, ": fatal: ") : strstr(last, ": error: ");
+    last = xstrdup(mark ? mark + 9 : last);
+    str_release(&t);
+    return last;
 }
 
 /* ---- errors ---- */
@@ -67,14 +69,18 @@ static int failed(const char *what, struct err *err)
     int e = slurm_get_errno();
     const char *text = slurm_strerror(e);
     char *where = sched_endpoint(environ);
-    int code = CODE_UNAVAILABLE;
+    int code = CODE_NOEXEC; /* a protocol or a plugin that is not this library's */
 
-    if (e == SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT)
+    if (e == EAGAIN || e == ECONNREFUSED || e == ETIMEDOUT || e == SLURM_COMMUNICATIONS_CONNECTION_ERROR ||
+        e == SLURM_COMMUNICATIONS_SEND_ERROR || e == SLURM_COMMUNICATIONS_RECEIVE_ERROR ||
+        (e >= SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR && e < 1900) || e == ESLURM_IN_STANDBY_MODE ||
+        e == ESLURM_IN_STANDBY_USE_BACKUP || e == ESLURM_ERROR_ON_DESC_TO_RECORD_COPY || e == ESLURM_NODES_BUSY)
+        code = CODE_UNAVAILABLE;
+    else if (e == SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT)
         code = CODE_DEADLINE;
     else if (e == ESLURM_ACCESS_DENIED || e == ESLURM_USER_ID_MISSING)
         code = CODE_PERM;
-    else if (e >= ESLURM_INVALID_PARTITION_NAME && e < 3000 && e != ESLURM_IN_STANDBY_MODE &&
-             e != ESLURM_IN_STANDBY_USE_BACKUP && e != ESLURM_ERROR_ON_DESC_TO_RECORD_COPY)
+    else if (e >= ESLURM_INVALID_PARTITION_NAME && e < 3000)
         code = CODE_USAGE;
     if (code == CODE_USAGE || code == CODE_PERM)
         err_set(err, code, "%s: Slurm says: %s (%d)", what, text, e);
@@ -106,7 +112,7 @@ static int try_init(struct err *err)
         return 0;
     }
     where = sched_endpoint(environ);
-    err_set(err, CODE_UNAVAILABLE, "libslurm finds no cluster (controller %s): %s", where,
+    err_set(err, CODE_NOEXEC, "libslurm finds no cluster (controller %s): %s", where,
             *said ? said : "it said nothing");
     free(where);
     free(said);
