@@ -9,8 +9,8 @@
 #define KERN_HD static __host__ __device__ __forceinline__
 #define KERN_DEVICE static __device__ __forceinline__ /* reads __constant__ tables */
 #else
-#define KERN_HD static inline
-#define KERN_DEVICE static inline
+#define KERN_HD static inline __attribute__((always_inline)) /* into each clone of the function that calls it */
+#define KERN_DEVICE KERN_HD
 #endif
 
 #ifdef __cplusplus
@@ -61,6 +61,14 @@ KERN_HD struct vec3 v3_unit(struct vec3 a)
 {
     float n = sqrtf(v3_dot(a, a));
     return n > 0.0f ? v3_mul(a, 1.0f / n) : a;
+}
+KERN_HD float minf(float a, float b) /* fminf and fmaxf are calls on the host */
+{
+    return a < b ? a : b;
+}
+KERN_HD float maxf(float a, float b)
+{
+    return a > b ? a : b;
 }
 KERN_HD float clampf(float x, float lo, float hi)
 {

@@ -12,6 +12,7 @@ struct march_field {
     const float *tsdf, *weight; /* weight NULL: all observed */
     uint32_t dim[3];
     float origin[3], voxel, truncation;
+    const uint8_t *block; /* NULL, or a byte for each 8^3 samples: 0 where no surface can be (march_block_size) */
     float eps;      /* a distance below this is a hit */
     float min_step; /* shortest step */
     float max_step; /* longest step, and the step through what is unobserved */
@@ -24,6 +25,7 @@ KERN_HD struct march_field march_scene(const struct scene *s, const uint16_t *li
     f.list = list;
     f.n = list ? n : s->n;
     f.tsdf = f.weight = 0;
+    f.block = 0;
     f.dim[0] = f.dim[1] = f.dim[2] = 0;
     f.origin[0] = f.origin[1] = f.origin[2] = f.voxel = f.truncation = 0;
     f.eps = 2e-4f;
@@ -40,6 +42,7 @@ KERN_HD struct march_field march_volume(const struct recon_volume *v)
     f.n = 0;
     f.tsdf = v->tsdf;
     f.weight = v->weight;
+    f.block = 0;
     for (i = 0; i < 3; i++) {
         f.dim[i] = v->dim[i];
         f.origin[i] = (float)v->origin[i];
@@ -120,10 +123,42 @@ KERN_HD int march_clip(const struct march_field *f, struct vec3 o, struct vec3 d
     for (i = 0; i < 3; i++) {
         float inv = 1.0f / (fabsf(dir[i]) > 1e-9f ? dir[i] : 1e-9f);
         float a = (f->origin[i] - from[i]) * inv, b = (f->origin[i] + f->voxel * (float)(f->dim[i] - 1) - from[i]) * inv;
-        *t0 = fmaxf(*t0, fminf(a, b));
-        *t1 = fminf(*t1, fmaxf(a, b));
+        *t0 = maxf(*t0, minf(a, b));
+        *t1 = minf(*t1, maxf(a, b));
     }
     return *t0 < *t1;
+}
+
+/* Blocks along an axis of n samples. Block b covers samples 8 b to 8 b + 8: its byte is set when one of them is observed
+ * and below 1. */
+KERN_HD uint32_t march_blocks(uint32_t n)
+{
+    return (n + 7) / 8;
+}
+/* 0, or how far to go on from p along d (unit) to leave a block where no surface can be. */
+KERN_HD float march_skip(const struct march_field *f, struct vec3 p, struct vec3 d)
+{
+    float g[3], dir[3], least = 1e9f;
+    uint32_t b[3];
+    int i;
+
+    g[0] = (p.x - f->origin[0]) / f->voxel;
+    g[1] = (p.y - f->origin[1]) / f->voxel;
+    g[2] = (p.z - f->origin[2]) / f->voxel;
+    dir[0] = d.x, dir[1] = d.y, dir[2] = d.z;
+    for (i = 0; i < 3; i++) {
+        if (!(g[i] >= 0.0f && g[i] < (float)f->dim[i]))
+            return 0;
+        b[i] = (uint32_t)g[i] / 8;
+    }
+    if (f->block[((uint64_t)b[0] * march_blocks(f->dim[1]) + b[1]) * march_blocks(f->dim[2]) + b[2]])
+        return 0;
+    for (i = 0; i < 3; i++) {
+        float side = (float)(dir[i] > 0 ? 8 * b[i] + 8 : 8 * b[i]), t = (side - g[i]) / dir[i];
+        if (fabsf(dir[i]) > 1e-6f && t < least)
+            least = t;
+    }
+    return (maxf(least, 0.0f) + 0.01f) * f->voxel;
 }
 
 /* First surface met from the front on o + t * d (d unit) with t in [t0, t1]: its t, or -1. *prim: the shape of a scene. */
@@ -136,6 +171,11 @@ KERN_HD float march_ray(const struct march_field *f, struct vec3 o, struct vec3 
     for (i = 0; i < 4096 && t <= t1; i++) {
         float dist, step;
 
+        if (f->block && (step = march_skip(f, v3_add(o, v3_mul(d, t)), d)) > 0.0f) {
+            known = 0;
+            t += step;
+            continue;
+        }
         if (!march_distance(f, v3_add(o, v3_mul(d, t)), &dist, prim)) {
             known = 0;
             t += f->voxel;

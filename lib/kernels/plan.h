@@ -124,7 +124,12 @@ struct view {
 int preview_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
 int preview_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
 int preview_write(struct recon_ctx *ctx, const struct recon_value *params, uint8_t *pixels);
+/* box: what to frame, x0 x1 y0 y1 z0 z1 in metres; NULL: the whole volume. */
+void preview_view_box(const struct recon_volume *volume, const struct recon_value *params, const double *box, struct view *ret);
 void preview_view(const struct recon_volume *volume, const struct recon_value *params, struct view *ret);
+/* The box of the samples near a surface, from how many there are at each index: dim[0] counts along x, then y, then z;
+ * a thousandth is cut off at each end. A sample counts when it is observed and |tsdf| < 0.5. */
+void preview_box(const struct recon_volume *volume, const uint64_t *counts, double box[6]);
 
 /* ---- files below ctx->out ---- */
 

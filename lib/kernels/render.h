@@ -51,7 +51,7 @@ KERN_HD int scene_edge_lost(const struct scene_view *c, uint32_t pixel, uint32_t
 
     for (i = 0; i < 4; i++)
         edge |= around[i] && (around[i] > mm ? around[i] - mm : mm - around[i]) > least;
-    return edge && scene_unit(scene_hash(c->seed, c->frame, pixel, 9)) < 0.35f * fminf(c->noise, 1.0f);
+    return edge && scene_unit(scene_hash(c->seed, c->frame, pixel, 9)) < 0.35f * minf(c->noise, 1.0f);
 }
 
 /* ---- render.preview ---- */
@@ -120,7 +120,7 @@ KERN_HD void preview_ray(const struct march_field *f, const uint8_t *rgb, const 
         return;
     }
     light = rgb ? 0.72f : 0.5f;
-    light += (1.02f - light) * (0.55f * fmaxf(-v3_dot(d, n), 0.0f) + 0.45f * fmaxf(v3_dot(n, v3_unit(v3_sub(up, v3_add(v3_mul(v3_unit(w->right), 0.6f), v3_mul(d, 0.5f))))), 0.0f));
+    light += (1.02f - light) * (0.55f * maxf(-v3_dot(d, n), 0.0f) + 0.45f * maxf(v3_dot(n, v3_unit(v3_sub(up, v3_add(v3_mul(v3_unit(w->right), 0.6f), v3_mul(d, 0.5f))))), 0.0f));
     light *= preview_open(f, p, n);
     if (!rgb || !preview_color(f, rgb, p, c)) {
         c[0] = 226;

@@ -417,7 +417,7 @@ void scene_pose(const struct scene *s, int which, uint64_t i, uint64_t n, double
         f[1] = FLOOR - 0.78 - eye[1];
         f[2] = -eye[2];
     } else {
-        double down = 0.52 - 0.44 * smooth(8 * u - 3.5), r = 0.7;
+        double down = 0.62 - 0.56 * smooth(8 * u - 3.5), r = 0.85 - 0.2 * smooth(8 * u - 3.5);
 
         eye[0] = -r * cos(a);
         eye[1] = -0.25 + 0.1 * sin(3 * a);

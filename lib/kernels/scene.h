@@ -64,24 +64,24 @@ KERN_HD float scene_prim_distance(const struct scene_prim *s, struct vec3 p)
 
     switch (s->kind) {
     case PRIM_ROOM:
-        return fminf(fminf(s->size[0] - ax, s->size[1] - ay), s->size[2] - az);
+        return minf(minf(s->size[0] - ax, s->size[1] - ay), s->size[2] - az);
     case PRIM_BOX:
         a = ax - s->size[0] + s->rounding;
         b = ay - s->size[1] + s->rounding;
         c = az - s->size[2] + s->rounding;
-        return fminf(fmaxf(a, fmaxf(b, c)), 0.0f) - s->rounding +
-               sqrtf(fmaxf(a, 0.0f) * fmaxf(a, 0.0f) + fmaxf(b, 0.0f) * fmaxf(b, 0.0f) + fmaxf(c, 0.0f) * fmaxf(c, 0.0f));
+        return minf(maxf(a, maxf(b, c)), 0.0f) - s->rounding +
+               sqrtf(maxf(a, 0.0f) * maxf(a, 0.0f) + maxf(b, 0.0f) * maxf(b, 0.0f) + maxf(c, 0.0f) * maxf(c, 0.0f));
     case PRIM_SPHERE:
         return sqrtf(v3_dot(q, q)) - s->size[0];
     case PRIM_CYLINDER:
         a = sqrtf(q.x * q.x + q.z * q.z) - s->size[0];
         b = ay - s->size[1];
-        return fminf(fmaxf(a, b), 0.0f) + sqrtf(fmaxf(a, 0.0f) * fmaxf(a, 0.0f) + fmaxf(b, 0.0f) * fmaxf(b, 0.0f));
+        return minf(maxf(a, b), 0.0f) + sqrtf(maxf(a, 0.0f) * maxf(a, 0.0f) + maxf(b, 0.0f) * maxf(b, 0.0f));
     case PRIM_TORUS:
         a = sqrtf(q.x * q.x + q.z * q.z) - s->size[0];
         return sqrtf(a * a + q.y * q.y) - s->size[1];
     default: /* PRIM_CAPSULE */
-        b = fmaxf(ay - s->size[1], 0.0f);
+        b = maxf(ay - s->size[1], 0.0f);
         return sqrtf(q.x * q.x + b * b + q.z * q.z) - s->size[0];
     }
 }
@@ -168,7 +168,7 @@ KERN_HD void scene_shade(const struct scene *s, int prim, struct vec3 p, struct 
 {
     const struct scene_prim *o = &s->prim[prim];
     struct vec3 lamp = v3_sub(v3(s->lamp[0], s->lamp[1], s->lamp[2]), p), q = scene_local(o, p);
-    float d2 = v3_dot(lamp, lamp), light = fmaxf(v3_dot(v3_unit(lamp), n), 0.0f), mix;
+    float d2 = v3_dot(lamp, lamp), light = maxf(v3_dot(v3_unit(lamp), n), 0.0f), mix;
     uint32_t seed = s->seed * 131u + (uint32_t)prim;
     int c, part = 0;
 
@@ -192,7 +192,7 @@ KERN_HD uint32_t scene_sense(float z, float cosine, float noise, uint32_t seed, 
 
     if (noise > 0.0f) {
         float drop = cosine < 0.25f ? (0.25f - cosine) * 4.0f : 0.0f;
-        if (scene_unit(scene_hash(seed, frame, pixel, 3)) < drop * fminf(noise, 1.0f) + 0.002f)
+        if (scene_unit(scene_hash(seed, frame, pixel, 3)) < drop * minf(noise, 1.0f) + 0.002f)
             return 0;
         z += noise * sigma * scene_normal(scene_hash(seed, frame, pixel, 4));
         if (z < 0.35f)

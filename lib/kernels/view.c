@@ -16,18 +16,46 @@ static const float places[][3] = {
     [PREVIEW_VIEW_INSIDE] = { 0, 0.25f, 1 },
 };
 
+void preview_box(const struct recon_volume *v, const uint64_t *counts, double box[6])
+{
+    for (int a = 0; a < 3; a++) {
+        uint64_t whole = 0, low = 0, high = 0;
+        uint32_t first = 0, last = v->dim[a] - 1;
+
+        for (uint32_t i = 0; i < v->dim[a]; i++)
+            whole += counts[i];
+        while (first < last && (low += counts[first]) <= whole / 1000)
+            first++;
+        while (last > first && (high += counts[last]) <= whole / 1000)
+            last--;
+        box[2 * a] = v->origin[a] + v->voxel * first;
+        box[2 * a + 1] = v->origin[a] + v->voxel * last;
+        counts += v->dim[a];
+    }
+}
+
 void preview_view(const struct recon_volume *v, const struct recon_value *p, struct view *ret)
+{
+    preview_view_box(v, p, NULL, ret);
+}
+
+void preview_view_box(const struct recon_volume *v, const struct recon_value *p, const double *box, struct view *ret)
 {
     static const float ups[][3] = { { 0, -1, 0 }, { 0, 1, 0 }, { 0, 0, -1 }, { 0, 0, 1 } };
     int which = (int)p[PREVIEW_VIEW].i, axis = (int)p[PREVIEW_UP].i;
     const float *u = ups[axis], *from = places[which];
     struct vec3 up = v3(u[0], u[1], u[2]), back, right, centre, f, eye;
-    float half[3], radius, fov = which == PREVIEW_VIEW_INSIDE ? 1.25f : 0.62f, far_off, pixel;
+    float half[3], middle[3], reach = 0, radius, fov = which == PREVIEW_VIEW_INSIDE ? 1.25f : 0.62f, far_off, pixel;
     uint32_t w = (uint32_t)p[PREVIEW_WIDTH].i, h = (uint32_t)p[PREVIEW_HEIGHT].i;
 
-    for (int a = 0; a < 3; a++)
-        half[a] = (float)(v->voxel * (v->dim[a] - 1) / 2);
-    centre = v3((float)v->origin[0] + half[0], (float)v->origin[1] + half[1], (float)v->origin[2] + half[2]);
+    for (int a = 0; a < 3; a++) {
+        double low = box ? box[2 * a] : v->origin[a], high = box ? box[2 * a + 1] : v->origin[a] + v->voxel * (v->dim[a] - 1);
+
+        half[a] = (float)((high - low) / 2);
+        middle[a] = (float)((high + low) / 2);
+        reach += (float)(v->voxel * v->dim[a] * v->voxel * v->dim[a]);
+    }
+    centre = v3(middle[0], middle[1], middle[2]);
     radius = sqrtf(half[0] * half[0] + half[1] * half[1] + half[2] * half[2]);
     back = axis < 2 ? v3(0, 0, -1) : v3(0, -1, 0); /* the front view looks along +z, or +y where z is up */
     right = cross(up, back);
@@ -44,7 +72,7 @@ void preview_view(const struct recon_volume *v, const struct recon_value *p, str
     ret->right = v3_mul(right, pixel);
     ret->down = v3_mul(cross(f, right), pixel);
     ret->world_down = v3_mul(up, -1);
-    ret->tmax = far_off + 2 * radius;
+    ret->tmax = far_off + 2 * sqrtf(reach);
     ret->width = w;
     ret->height = h;
 }

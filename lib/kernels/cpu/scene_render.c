@@ -31,6 +31,18 @@ static int tile_list(const struct scene *s, const struct scene_view *v, uint32_t
     return scene_cull(s, v3(v->t[0], v->t[1], v->t[2]), axis, cosine, sqrtf(fmaxf(1 - cosine * cosine, 0)), list);
 }
 
+KERN_CLONES
+static void draw_tile(const struct scene *s, const struct scene_view *v, const uint16_t *list, int n, uint32_t u0, uint32_t w0,
+                      uint16_t *mm, uint8_t *rgb)
+{
+    for (uint32_t w = w0; w < w0 + TILE && w < v->height; w++)
+        for (uint32_t u = u0; u < u0 + TILE && u < v->width; u++) {
+            size_t at = (size_t)w * v->width + u;
+
+            mm[at] = (uint16_t)scene_pixel(s, list, n, v, u, w, rgb + 3 * at);
+        }
+}
+
 static int render(void *self, const struct scene_plan *p, const struct scene *s, const struct scene_view *v, float *depth, uint8_t *rgb)
 {
     struct renderer *r = self;
@@ -45,12 +57,7 @@ static int render(void *self, const struct scene_plan *p, const struct scene *s,
         uint16_t list[SCENE_PRIMS];
         int n = tile_list(s, v, u0, w0, list);
 
-        for (uint32_t w = w0; w < w0 + TILE && w < v->height; w++)
-            for (uint32_t u = u0; u < u0 + TILE && u < v->width; u++) {
-                uint64_t at = (uint64_t)w * v->width + u;
-
-                r->mm[at] = (uint16_t)scene_pixel(s, list, n, v, u, w, rgb + 3 * at);
-            }
+        draw_tile(s, v, list, n, u0, w0, r->mm, rgb);
     }
     scene_depth(v, r->mm, depth);
     return 0;

@@ -3,6 +3,24 @@
 #include "kernels/ref/ref.h"
 #include "kernels/render.h"
 
+#include <stdlib.h>
+
+static void find_box(const struct recon_volume *v, double box[6])
+{
+    uint64_t *counts = xcalloc((size_t)v->dim[0] + v->dim[1] + v->dim[2], sizeof(*counts)), at = 0;
+
+    for (uint32_t x = 0; x < v->dim[0]; x++)
+        for (uint32_t y = 0; y < v->dim[1]; y++)
+            for (uint32_t z = 0; z < v->dim[2]; z++, at++)
+                if ((!v->weight || v->weight[at] > 0) && v->tsdf[at] < 0.5f && v->tsdf[at] > -0.5f) {
+                    counts[x]++;
+                    counts[v->dim[0] + y]++;
+                    counts[v->dim[0] + v->dim[1] + z]++;
+                }
+    preview_box(v, counts, box);
+    free(counts);
+}
+
 static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out,
                struct recon_cost *cost)
 {
@@ -11,9 +29,11 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     struct march_field f = march_volume(v);
     int samples = (int)p[PREVIEW_SAMPLES].i, rc;
     uint8_t *pixels;
+    double box[6];
     struct view w;
 
-    preview_view(v, p, &w);
+    find_box(v, box);
+    preview_view_box(v, p, box, &w);
     if (!(pixels = ctx->host->alloc(ctx, (uint64_t)w.width * w.height * 3)))
         return -1;
 
