@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <turbojpeg.h>
 
+static bool starts_as_jpeg(const unsigned char *p, size_t n)
+{
+    return n < 2 || (p[0] == 0xff && p[1] == 0xd8);
+}
+
 int jpeg_read_bytes(const void *data, size_t n, const char *name, struct picture *ret, struct fault *fault)
 {
     tjhandle tj = tjInitDecompress();
@@ -14,7 +19,7 @@ int jpeg_read_bytes(const void *data, size_t n, const char *name, struct picture
     if (!tj)
         return fault_set(fault, CODE_MEMORY, NULL, "no memory for the picture '%s'", name);
     if (n > ULONG_MAX || tjDecompressHeader3(tj, data, (unsigned long)n, &w, &h, &sub, &space)) {
-        fault_set(fault, CODE_DATA, n < 4 ? "file-truncated" : NULL, "JPEG '%s' is damaged: %s", name, tjGetErrorStr2(tj));
+        fault_set(fault, CODE_DATA, starts_as_jpeg(data, n) ? "file-truncated" : NULL, "JPEG '%s' is damaged: %s", name, tjGetErrorStr2(tj));
         goto out;
     }
     if (w <= 0 || h <= 0 || w > (int)PICTURE_SIDE_MAX || h > (int)PICTURE_SIDE_MAX || (uint64_t)w * (uint64_t)h / 4096 > n) {

@@ -11,8 +11,9 @@ int mc_refuse_range(struct recon_ctx *ctx, double low, double high, uint64_t obs
         return ctx->host->fail(ctx, CODE_DATA, "empty-result", "volume",
                                "no sample has a weight above %g, so there is no surface: check min_weight and the fusion", rule->min_weight);
     return ctx->host->fail(ctx, CODE_DATA, "empty-result", "volume",
-                           "no surface: the observed values go from %g to %g and do not cross iso %g in a cell whose corners are all observed",
-                           low, high, rule->iso);
+                           "no surface: the observed values go from %g to %g and do not cross iso %g in a cell whose corners are all observed%s",
+                           low, high, rule->iso,
+                           low >= 1 ? ", only free space was seen: check depth_scale, depth_max and the bounds" : "");
 }
 
 int mc_refuse_empty(struct recon_ctx *ctx, const struct recon_volume *v, const struct mc_rule *rule)

@@ -1,0 +1,581 @@
+#include "config.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "data/data.h"
+
+static char dir[] = "/tmp/recon-data-test.XXXXXX";
+
+static char *at(const char *name) /* owned by the caller */
+{
+    return path_join(dir, name);
+}
+
+static void put(const char *name, const void *p, size_t n)
+{
+    char *path = at(name);
+
+    assert_int_equal(file_write(path, p, n, 0644, NULL), 0);
+    free(path);
+}
+
+static struct str get(const char *name)
+{
+    struct str t = { 0 };
+    char *path = at(name);
+
+    assert_int_equal(file_read(path, 1 << 26, &t, NULL), 0);
+    free(path);
+    return t;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return dir_remove(dir);
+}
+
+/* ---- pictures ---- */
+
+static struct picture made_picture(uint32_t channels, uint32_t bits)
+{
+    struct picture p = { .width = 37, .height = 21, .channels = channels, .bits = bits };
+    size_t n = (size_t)37 * 21 * channels * bits / 8;
+    uint8_t *b = xmalloc(n);
+
+    for (size_t i = 0; i < n; i++)
+        b[i] = (uint8_t)(i * 37 + i / 64);
+    p.pixels = b;
+    return p;
+}
+
+static void png_round_trip(void **state)
+{
+    static const uint32_t forms[][2] = { { 1, 8 }, { 3, 8 }, { 4, 8 }, { 1, 16 } };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(forms); i++)
+        for (int level = 0; level <= 9; level += 3) {
+            struct picture p = made_picture(forms[i][0], forms[i][1]), q, head;
+            char *path = at("p.png");
+
+            assert_int_equal(png_write(path, &p, level, NULL), 0);
+            assert_int_equal(png_read(path, &q, NULL), 0);
+            assert_int_equal(png_probe(path, &head, NULL), 0);
+            assert_true(q.width == 37 && q.height == 21 && q.channels == p.channels && q.bits == p.bits);
+            assert_true(head.width == 37 && head.height == 21 && head.channels == p.channels && head.bits == p.bits);
+            assert_memory_equal(p.pixels, q.pixels, (size_t)37 * 21 * p.channels * p.bits / 8);
+            picture_release(&p);
+            picture_release(&q);
+            free(path);
+        }
+}
+
+static void png_cut_anywhere(void **state)
+{
+    struct picture p = made_picture(1, 16), q;
+    char *path = at("cut.png");
+    struct fault fault;
+    struct str t;
+
+    (void)state;
+    assert_int_equal(png_write(path, &p, 3, NULL), 0);
+    t = get("cut.png");
+    for (size_t n = 0; n + 12 < t.len; n += 1 + n / 16) { /* IEND itself may be missing to libspng */
+        memset(&fault, 0, sizeof(fault));
+        assert_int_equal(png_read_bytes(t.s, n, "cut.png", &q, &fault), -1);
+        assert_int_equal(fault.err.code, CODE_DATA);
+        assert_non_null(strstr(fault.err.text, "'cut.png'"));
+        assert_null(strchr(fault.err.text, '\n'));
+    }
+    put("cut.png", t.s, t.len / 2);
+    assert_int_equal(png_read(path, &q, &fault), -1);
+    assert_string_equal(fault.rule, "file-truncated");
+    /* a header that says more than the bytes can hold */
+    memcpy(t.s + 16, "\0\0\x7f\xff\0\0\x7f\xff", 8);
+    assert_int_equal(png_read_bytes(t.s, t.len, "big.png", &q, &fault), -1);
+    assert_int_equal(fault.err.code, CODE_DATA);
+    str_release(&t);
+    picture_release(&p);
+    free(path);
+}
+
+static void jpeg_there_and_back(void **state)
+{
+    struct picture p = made_picture(3, 8), q;
+    struct fault fault = { 0 };
+    char *path = at("p.jpg");
+    struct str t;
+
+    (void)state;
+    memset(p.pixels, 77, 37 * 21 * 3);
+    assert_int_equal(jpeg_write(path, &p, 95, NULL), 0);
+    assert_int_equal(jpeg_read(path, &q, NULL), 0);
+    assert_true(q.width == 37 && q.height == 21 && q.channels == 3);
+    assert_in_range(((uint8_t *)q.pixels)[1000], 74, 80);
+    picture_release(&q);
+    t = get("p.jpg");
+    assert_int_equal(jpeg_read_bytes(t.s, t.len - 40, "p.jpg", &q, &fault), -1);
+    assert_string_equal(fault.rule, "file-truncated");
+    assert_int_equal(jpeg_read_bytes(t.s, 1, "p.jpg", &q, &fault), -1);
+    assert_int_equal(jpeg_read_bytes("garbage, no picture", 19, "p.jpg", &q, &fault), -1);
+    assert_int_equal(fault.err.code, CODE_DATA);
+    str_release(&t);
+    picture_release(&p);
+    free(path);
+}
+
+/* ---- poses ---- */
+
+static void poses(void **state)
+{
+    static const struct {
+        const char *text, *says; /* NULL: fine */
+    } cases[] = {
+        { "1 0 0 1\n0 1 0 2\n0 0 1 3\n0 0 0 1\n", NULL },
+        { "1,0,0,1 0,1,0,2 0,0,1,3 0,0,0,1", NULL },
+        { "0.999 0.001 0 1\r\n0 1 0 2\r\n0 0 1 3\r\n0 0 0 1\r\n", NULL },
+        { "-inf -inf -inf -inf\n-inf -inf -inf -inf\n-inf -inf -inf -inf\n-inf -inf -inf -inf\n", "not finite" },
+        { "1 0 0 nan 0 1 0 2 0 0 1 3 0 0 0 1", "not finite" },
+        { "1 0 0 1 0 1 0 2 0 0 -1 3 0 0 0 1", "reflection" },
+        { "2 0 0 1 0 2 0 2 0 0 2 3 0 0 0 1", "not rigid" },
+        { "1 0 0 1 0 1 0 2 0 0 1 3 1 2 3 1", "last row" },
+        { "1 0 0 1 0 1 0 2 0 0 1 3 0 0 0", "15 numbers" },
+        { "1 0 0 1 0 1 0 2 0 0 1 3 0 0 0 1 5", "more than 16" },
+        { "", "0 numbers" },
+        { "one two", "no number" },
+        { "1111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111", "numbers" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct fault fault = { 0 };
+        double m[16];
+        int rc = pose_parse(cases[i].text, strlen(cases[i].text), "frame", m, &fault);
+
+        if (rc == 0)
+            rc = pose_check(m, "frame", &fault);
+        assert_int_equal(rc, cases[i].says ? -1 : 0);
+        if (cases[i].says) {
+            assert_string_equal(fault.rule, "pose-invalid");
+            assert_non_null(strstr(fault.err.text, cases[i].says));
+        } else {
+            assert_true(m[11] == 3);
+        }
+    }
+}
+
+/* ---- folders of frames ---- */
+
+enum { W = 40, H = 30 };
+static char *scan_dir;
+static int warnings;
+static char warned[500];
+
+static void take_warning(void *self, const char *rule, const char *object, const char *text)
+{
+    (void)self;
+    warnings++;
+    snprintf(warned, sizeof(warned), "%s %s %s", rule, object, text);
+}
+
+static void make_scan(int n)
+{
+    static float depth[W * H];
+    static uint8_t rgb[W * H * 3];
+    struct recon_camera c = { W, H, 30, 31, 19.5, 14.5 };
+    struct recon_frame f = { .depth = depth, .color = rgb, .pose = { 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1 } };
+    char name[32];
+
+    free(scan_dir);
+    scan_dir = at("scan");
+    dir_remove(scan_dir);
+    assert_int_equal(dir_make(scan_dir, 0755, NULL), 0);
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof(name), "frame-%06d", i);
+        for (int k = 0; k < W * H; k++) {
+            depth[k] = (float)(1000 + k + i) / 1000;
+            rgb[3 * k] = (uint8_t)(k + i);
+        }
+        f.name = name;
+        f.pose[3] = i * 0.25;
+        assert_int_equal(frames_write_one(scan_dir, &f, &c, i & 1 ? FRAMES_PNG : FRAMES_NONE, 90, NULL), 0);
+    }
+    assert_int_equal(frames_write_camera(scan_dir, &c, NULL), 0);
+}
+
+static void scan_file(const char *name, const char *text)
+{
+    char *path = path_join(scan_dir, name);
+
+    unlink(path);
+    if (text)
+        assert_int_equal(file_write(path, text, strlen(text), 0644, NULL), 0);
+    free(path);
+}
+
+static struct frames_options options(int threads)
+{
+    return (struct frames_options){ .invalid = 65535, .threads = threads, .warn = take_warning };
+}
+
+static void frames_in_order(void **state)
+{
+    (void)state;
+    make_scan(23);
+    for (int threads = 1; threads < 6; threads++) {
+        struct frames_options o = options(threads);
+        struct frames_source *s;
+        struct recon_frame f;
+
+        assert_int_equal(frames_open(scan_dir, &o, &s, NULL), 0);
+        assert_int_equal(frames_count(s), 23);
+        assert_true(frames_camera(s)->fy == 31 && frames_camera(s)->width == W);
+        assert_true(frames_bounds(s)[4] < 1 && frames_bounds(s)[5] > 2.2 && frames_bounds(s)[1] > 5.5);
+        for (int round = 0; round < 3; round++) {
+            for (int i = 0; i < (round == 1 ? 5 : 23); i++) { /* the second round stops in the middle */
+                assert_int_equal(frames_next(s, &f, NULL), 1);
+                assert_int_equal(f.index, i);
+                assert_true(f.pose[3] == i * 0.25);
+                assert_true(f.depth[7] == (float)((1007 + i) * 0.001));
+                assert_int_equal(f.color != NULL, i & 1);
+                if (f.color)
+                    assert_int_equal(f.color[30], (uint8_t)(10 + i));
+            }
+            if (round != 1)
+                assert_int_equal(frames_next(s, &f, NULL), 0);
+            frames_rewind(s);
+        }
+        frames_free(s);
+    }
+}
+
+static void frames_chosen(void **state)
+{
+    struct frames_options o = options(2);
+    struct frames_source *s;
+    struct recon_frame f;
+
+    (void)state;
+    make_scan(10);
+    o.every = 3;
+    o.limit = 3;
+    o.depth_max = 1.5;
+    o.no_color = true;
+    assert_int_equal(frames_open(scan_dir, &o, &s, NULL), 0);
+    assert_int_equal(frames_count(s), 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(frames_next(s, &f, NULL), 1);
+        assert_int_equal(f.index, 3 * i);
+        assert_null(f.color);
+        assert_true(f.depth[0] > 0 && f.depth[600] == 0);
+    }
+    frames_free(s);
+}
+
+static void bad_poses_are_left_out(void **state)
+{
+    struct frames_options o = options(2);
+    struct frames_source *s;
+    struct fault fault;
+
+    (void)state;
+    make_scan(5);
+    scan_file("frame-000001.pose.txt", "nan nan nan nan nan nan nan nan nan nan nan nan nan nan nan nan");
+    scan_file("frame-000003.pose.txt", NULL);
+    warnings = 0;
+    assert_int_equal(frames_open(scan_dir, &o, &s, &fault), 0);
+    assert_int_equal(frames_count(s), 3);
+    assert_int_equal(frames_skipped(s), 2);
+    assert_int_equal(warnings, 2);
+    assert_non_null(strstr(warned, "pose-invalid frame-000003"));
+    frames_free(s);
+    o.stop_on_bad = true;
+    assert_int_equal(frames_open(scan_dir, &o, &s, &fault), -1);
+    assert_int_equal(fault.err.code, CODE_DATA);
+    o.stop_on_bad = false;
+    scan_file("frame-000000.pose.txt", "1 2 3");
+    assert_int_equal(frames_open(scan_dir, &o, &s, &fault), -1);
+    assert_int_equal(fault.err.code, CODE_DATA);
+    assert_string_equal(fault.rule, "pose-invalid");
+    assert_non_null(strstr(fault.err.text, "only 2 of 5 frames"));
+}
+
+static void broken_folders(void **state)
+{
+    static const struct {
+        const char *file, *text; /* replaced, NULL: removed */
+        const char *says, *rule;
+    } cases[] = {
+        { "camera-intrinsics.txt", NULL, "camera-intrinsics.txt", NULL },
+        { "camera-intrinsics.txt", "1 2 3", "3 numbers, 9 are wanted", NULL },
+        { "camera-intrinsics.txt", "0 0 1 0 0 1 0 0 1", "is no camera", NULL },
+        { "frame-000002.depth.png", "this is no picture at all, whatever its name says", "is no PNG", NULL },
+        { "frame-000002.depth.png", "", "is truncated", "file-truncated" },
+    };
+    struct frames_options o = options(2);
+    struct frames_source *s;
+    struct fault fault;
+    char *path;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        make_scan(4);
+        scan_file(cases[i].file, cases[i].text);
+        memset(&fault, 0, sizeof(fault));
+        assert_int_equal(frames_open(scan_dir, &o, &s, &fault), -1);
+        assert_int_equal(fault.err.code, CODE_DATA);
+        assert_non_null(strstr(fault.err.text, cases[i].says));
+        assert_true(str_eq(fault.rule, cases[i].rule));
+    }
+    make_scan(3); /* a FIFO where a file should be, and as the dataset */
+    scan_file("frame-000001.depth.png", NULL);
+    path = path_join(scan_dir, "frame-000001.depth.png");
+    assert_int_equal(mkfifo(path, 0644), 0);
+    assert_int_equal(frames_open(scan_dir, &o, &s, &fault), -1);
+    assert_non_null(strstr(fault.err.text, "no regular file"));
+    assert_int_equal(frames_open(path, &o, &s, &fault), -1);
+    assert_non_null(strstr(fault.err.text, "is a FIFO"));
+    free(path);
+    assert_int_equal(frames_open("/nonexistent/scan", &o, &s, &fault), -1);
+    assert_int_equal(fault.err.code, CODE_DATA);
+    assert_int_equal(frames_open("/tmp", &o, &s, &fault), -1);
+}
+
+static void truncated_in_the_middle(void **state)
+{
+    struct frames_options o = options(3);
+    struct frames_source *s;
+    struct recon_frame f;
+    struct fault fault;
+    struct str t = { 0 };
+    char *path;
+    int i, rc;
+
+    (void)state;
+    make_scan(40);
+    path = path_join(scan_dir, "frame-000019.depth.png"); /* not of the bounds' sample */
+    assert_int_equal(file_read(path, 1 << 20, &t, NULL), 0);
+    assert_int_equal(file_write(path, t.s, t.len / 2, 0644, NULL), 0);
+    assert_int_equal(frames_open(scan_dir, &o, &s, &fault), 0);
+    for (i = 0; (rc = frames_next(s, &f, &fault)) == 1; i++)
+        ;
+    assert_int_equal(rc, -1);
+    assert_int_equal(i, 19);
+    assert_string_equal(fault.rule, "file-truncated");
+    assert_non_null(strstr(fault.err.text, "frame-000019.depth.png"));
+    frames_free(s);
+    str_release(&t);
+    free(path);
+}
+
+static void eight_bits(void **state)
+{
+    struct picture p = { .width = W, .height = H, .channels = 1, .bits = 8, .pixels = xcalloc(W, H) };
+    struct frames_options o = options(1);
+    struct frames_source *s;
+    struct fault fault;
+    char *path;
+
+    (void)state;
+    make_scan(2);
+    path = path_join(scan_dir, "frame-000001.depth.png");
+    assert_int_equal(png_write(path, &p, 3, NULL), 0);
+    assert_int_equal(frames_open(scan_dir, &o, &s, &fault), -1);
+    assert_string_equal(fault.rule, "depth-8bit");
+    assert_non_null(strstr(fault.err.text, "frame-000001.depth.png"));
+    picture_release(&p);
+    free(path);
+}
+
+static void outliers(void **state)
+{
+    static float depth[W * H];
+    struct recon_camera c = { W, H, 30, 30, 19.5, 14.5 };
+    struct recon_frame f = { .depth = depth, .name = "frame-000000", .pose = { 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1 } };
+    struct frames_options o = options(1);
+    struct frames_source *s;
+
+    (void)state;
+    make_scan(0);
+    for (int k = 0; k < W * H; k++)
+        depth[k] = 1.5f;
+    depth[777] = 65;
+    assert_int_equal(frames_write_one(scan_dir, &f, &c, FRAMES_NONE, 90, NULL), 0);
+    warnings = 0;
+    assert_int_equal(frames_open(scan_dir, &o, &s, NULL), 0);
+    assert_true(frames_bounds(s)[5] < 2);
+    assert_true(warnings > 0);
+    assert_non_null(strstr(warned, "bounds-outlier"));
+    frames_free(s);
+}
+
+/* ---- volumes ---- */
+
+static struct recon_volume made_volume(void)
+{
+    struct recon_volume v = { .dim = { 7, 5, 9 }, .origin = { -1, 0.25, 3 }, .voxel = 0.04, .truncation = 0.2 };
+
+    v.tsdf = xmalloc(315 * 4);
+    v.weight = xmalloc(315 * 4);
+    v.rgb = xmalloc(315 * 3);
+    for (int i = 0; i < 315; i++) {
+        v.tsdf[i] = (float)sin(i);
+        v.weight[i] = (float)(i % 5);
+        v.rgb[3 * i] = v.rgb[3 * i + 1] = v.rgb[3 * i + 2] = (uint8_t)i;
+    }
+    return v;
+}
+
+static void free_volume(struct recon_volume *v)
+{
+    free(v->tsdf);
+    free(v->weight);
+    free(v->rgb);
+}
+
+static void volume_round_trip(void **state)
+{
+    struct recon_volume v = made_volume(), w = { .dim = { 0 } };
+    char *path = at("v.npz");
+
+    (void)state;
+    for (int compress = 0; compress < 2; compress++) {
+        assert_int_equal(volume_write(path, &v, compress, NULL), 0);
+        assert_int_equal(volume_probe(path, &w, NULL), 0);
+        assert_memory_equal(w.dim, v.dim, sizeof(v.dim));
+        assert_null(w.tsdf);
+        assert_int_equal(volume_read(path, &data_malloc, &w, NULL), 0);
+        assert_memory_equal(w.dim, v.dim, sizeof(v.dim));
+        assert_memory_equal(w.origin, v.origin, sizeof(v.origin));
+        assert_true(w.voxel == v.voxel && w.truncation == v.truncation);
+        assert_memory_equal(w.tsdf, v.tsdf, 315 * 4);
+        assert_memory_equal(w.weight, v.weight, 315 * 4);
+        assert_memory_equal(w.rgb, v.rgb, 315 * 3);
+        free_volume(&w);
+    }
+    free_volume(&v);
+    free(path);
+}
+
+/* every cut and many changed bytes: refused with one line, or read as a volume of the size that it says */
+static void volume_damaged(void **state)
+{
+    struct recon_volume v = made_volume(), w;
+    char *path = at("v.npz");
+    uint32_t seed = 1;
+    struct str t;
+
+    (void)state;
+    for (int compress = 0; compress < 2; compress++) {
+        assert_int_equal(volume_write(path, &v, compress, NULL), 0);
+        t = get("v.npz");
+        for (size_t n = 0; n < t.len; n += 1 + n / 24) {
+            struct fault fault = { 0 };
+
+            put("cut.npz", t.s, n);
+            free(path);
+            path = at("cut.npz");
+            assert_int_equal(volume_read(path, &data_malloc, &w, &fault), -1);
+            assert_int_equal(fault.err.code, CODE_DATA);
+            assert_null(strchr(fault.err.text, '\n'));
+        }
+        for (int i = 0; i < 300; i++) {
+            struct fault fault = { 0 };
+            size_t where;
+            char old;
+
+            seed = seed * 1664525u + 1013904223u;
+            where = (seed >> 8) % t.len;
+            old = t.s[where];
+            t.s[where] = (char)(old ^ (1 << (seed >> 5 & 7)));
+            put("cut.npz", t.s, t.len);
+            if (volume_read(path, &data_malloc, &w, &fault) == 0)
+                free_volume(&w);
+            else
+                assert_true(fault.err.code == CODE_DATA || fault.err.code == CODE_MEMORY);
+            t.s[where] = old;
+        }
+        str_release(&t);
+        free(path);
+        path = at("v.npz");
+    }
+    free_volume(&v);
+    free(path);
+}
+
+static void volume_refused(void **state)
+{
+    struct fault fault;
+    struct recon_volume v;
+    char *path = at("no.npz");
+
+    (void)state;
+    put("no.npz", "PK no archive, only a beginning that looks like one", 50);
+    assert_int_equal(volume_read(path, &data_malloc, &v, &fault), -1);
+    assert_string_equal(fault.rule, "file-truncated");
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0644), 0);
+    assert_int_equal(volume_read(path, &data_malloc, &v, &fault), -1);
+    assert_int_equal(fault.err.code, CODE_DATA);
+    assert_int_equal(volume_read("/tmp", &data_malloc, &v, &fault), -1);
+    assert_int_equal(volume_read("/nonexistent", &data_malloc, &v, &fault), -1);
+    unlink(path);
+    free(path);
+}
+
+/* ---- meshes ---- */
+
+static void ply_bytes(void **state)
+{
+    float xyz[9] = { 0, 0, 0, 1, 0, 0, 0, 1, 0 }, normals[9] = { 0, 0, 1, 0, 0, 1, 0, 0, 1 };
+    uint8_t rgb[9] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+    uint32_t index[3] = { 0, 1, 2 };
+    struct recon_mesh m = { .vertices = 3, .faces = 1, .xyz = xyz, .normals = normals, .rgb = rgb, .index = index };
+    struct err err = { 0 };
+    char *path = at("m.ply");
+    struct str t;
+    const char *body;
+
+    (void)state;
+    assert_int_equal(ply_write(path, &m, NULL), 0);
+    t = get("m.ply");
+    assert_true(str_starts(t.s, "ply\nformat binary_little_endian 1.0\n"));
+    assert_non_null(body = strstr(t.s, "end_header\n"));
+    body += 11;
+    assert_int_equal(t.s + t.len - body, 3 * 27 + 13);
+    assert_memory_equal(body + 27, xyz + 3, 12);
+    assert_memory_equal(body + 27 + 24, rgb + 3, 3);
+    assert_memory_equal(body + 81 + 1, index, 12);
+    str_release(&t);
+    assert_int_equal(ply_write("/nonexistent/m.ply", &m, &err), -1);
+    assert_int_equal(err.code, CODE_CREATE);
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(png_round_trip),    cmocka_unit_test(png_cut_anywhere), cmocka_unit_test(jpeg_there_and_back),
+        cmocka_unit_test(poses),             cmocka_unit_test(frames_in_order),  cmocka_unit_test(frames_chosen),
+        cmocka_unit_test(bad_poses_are_left_out), cmocka_unit_test(broken_folders), cmocka_unit_test(truncated_in_the_middle),
+        cmocka_unit_test(eight_bits),        cmocka_unit_test(outliers),         cmocka_unit_test(volume_round_trip),
+        cmocka_unit_test(volume_damaged),    cmocka_unit_test(volume_refused),   cmocka_unit_test(ply_bytes),
+    };
+    int rc = cmocka_run_group_tests(tests, setup, teardown);
+
+    free(scan_dir);
+    return rc;
+}
