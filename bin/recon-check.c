@@ -230,8 +230,6 @@ static int get_facts(const struct options *o, const struct pin *pin, char *const
         q.toolkits = &toolkits;
         facts_probe_for(&q, ret, NULL);
         strv_release(&toolkits);
-        for (size_t i = 0; i < ret->unknown.n; i++)
-            cli_warn("node-unknown: %s", ret->unknown.v[i]);
     }
     for (size_t i = 0; i < o->assume.n; i++)
         if (facts_assume(ret, o->assume.v[i], err)) {
@@ -411,9 +409,7 @@ static int run(const struct options *o)
         return status;
     if (!o->pin && !*programs && !o->save)
         return cli_error(CODE_USAGE, "nothing to judge: wanted a PROGRAM, a LIBRARY, --pin or --save-facts; see --help");
-    if (o->env_file && read_env(o->env_file, &env, &err))
-        return cli_fail(&err);
-    if (o->pin && pin_read(o->pin, &pin, &err))
+    if ((o->env_file && read_env(o->env_file, &env, &err)) || (o->pin && pin_read(o->pin, &pin, &err)))
         status = cli_fail(&err);
     else
         pinned = o->pin;

@@ -88,14 +88,26 @@ static void unique(struct findings *l)
     *l = once;
 }
 
+/* What recon itself could not find out: never an error. */
+static void admit(const struct check_case *c, struct findings *l)
+{
+    for (size_t i = 0; c->facts && i < c->facts->unknown.n; i++) {
+        const char *text = c->facts->unknown.v[i];
+        char *part = xstrndup(text, strcspn(text, ":"));
+
+        findings_add(l, "node-unknown", LEVEL_NOTE, SCOPE_NODE, part, "%s", text);
+        free(part);
+    }
+    for (size_t i = 0; c->resolution && i < c->resolution->failed.n; i++) {
+        findings_add(l, "not-checked", LEVEL_NOTE, SCOPE_NODE, "resolution", "%s", c->resolution->failed.v[i]);
+        l->not_checked++;
+    }
+}
+
 void check(const struct check_case *c, const struct strv *skip, struct findings *ret)
 {
     *ret = (struct findings){ 0 };
-    for (size_t i = 0; c->resolution && i < c->resolution->failed.n; i++) {
-        findings_add(ret, "not-checked", LEVEL_NOTE, SCOPE_NODE, "resolution", "%s",
-                     c->resolution->failed.v[i]);
-        ret->not_checked++;
-    }
+    admit(c, ret);
     for (size_t i = 0; check_rules[i]; i++)
         if (!skip || !strv_has(skip, check_rules[i]->name))
             run_rule(check_rules[i], c, ret);

@@ -11,6 +11,9 @@ found() {
     if [ "$got" = "$1 " ]; then ok "$2"; else not_ok "$2" "wanted $1, got $got" "$(cat "$T/out")"; fi
 }
 
+# with_path LD_LIBRARY_PATH COMMAND...: with $T/path.env holding it (recon-check under a sanitizer is not static)
+with_path() { printf 'LD_LIBRARY_PATH=%s\n' "$1" >"$T/path.env"; shift; "$@"; }
+
 # ---- healthy programs are silent
 program "$T/plain" 'int main(void){return 0;}'
 tap 0 'a healthy program' recon-check "$T/plain"
@@ -57,17 +60,17 @@ else tap 78 'an unreadable library' recon-check "$T/perm/app"; has "$T/out" '[un
 lib "$T/zip/lib/libuv3d.so.28.6.3" libuv3d.so.28 'int f(void){return 42;}'
 program "$T/zip/app" 'int f(void);int main(void){return f()==42?0:3;}' "$T/zip/lib/libuv3d.so.28.6.3"
 printf 'libuv3d.so.28.6.3' >"$T/zip/lib/libuv3d.so.28"
-LD_LIBRARY_PATH=$T/zip/lib tap 75 'a symlink that became a text' recon-check "$T/zip/app"
+with_path "$T/zip/lib" tap 75 'a symlink that became a text' recon-check --env-file "$T/path.env" "$T/zip/app"
 found lib-corrupt 'lib-corrupt'
 has "$T/out" '17 bytes of text' 'what it is'
 remedy=$(sed -n 's/^    remedy: //p' "$T/out")
 ( eval "$remedy"; LD_LIBRARY_PATH=$T/zip/lib exec "$T/zip/app" )
 if [ $? = 0 ]; then ok 'the remedy can be pasted and works'; else not_ok 'the remedy can be pasted and works' "$remedy"; fi
 rm -f "$T/zip/lib/libuv3d.so.28"; : >"$T/zip/lib/libuv3d.so.28"
-LD_LIBRARY_PATH=$T/zip/lib tap 75 'an empty file' recon-check "$T/zip/app"
+with_path "$T/zip/lib" tap 75 'an empty file' recon-check --env-file "$T/path.env" "$T/zip/app"
 found lib-corrupt 'lib-corrupt'
 rm -f "$T/zip/lib/libuv3d.so.28"; mkdir "$T/zip/lib/libuv3d.so.28"
-LD_LIBRARY_PATH=$T/zip/lib tap 75 'a folder' recon-check "$T/zip/app"
+with_path "$T/zip/lib" tap 75 'a folder' recon-check --env-file "$T/path.env" "$T/zip/app"
 found lib-corrupt 'lib-corrupt'
 
 # ---- versions
@@ -76,7 +79,7 @@ printf 'GLIBCXX_3.4.21 { global: recon_old; local: *; };\n' >"$T/old.map"
 lib "$T/cxx/new/libstdc++.so.6" libstdc++.so.6 'void recon_new(void){} void recon_old(void){}' -nostdlib "-Wl,--version-script,$T/new.map"
 lib "$T/cxx/old/libstdc++.so.6" libstdc++.so.6 'void recon_new(void){} void recon_old(void){}' -nostdlib "-Wl,--version-script,$T/old.map"
 program "$T/cxx/app" 'void recon_new(void);int main(void){recon_new();return 0;}' "$T/cxx/new/libstdc++.so.6"
-LD_LIBRARY_PATH=$T/cxx/old:$T/cxx/new tap 75 'an old libstdc++ first' recon-check "$T/cxx/app"
+with_path "$T/cxx/old:$T/cxx/new" tap 75 'an old libstdc++ first' recon-check --env-file "$T/path.env" "$T/cxx/app"
 found symver-missing 'symver-missing'
 has "$T/out" "'$T/cxx/app' needs GLIBCXX_3.4.30, and '$T/cxx/old/libstdc++.so.6' ends at GLIBCXX_3.4.21" 'who, what, how far'
 has "$T/out" "'$T/cxx/new/libstdc++.so.6' has what is needed" 'and which one has it'
@@ -177,7 +180,7 @@ has "$T/out" "the pin names it as a program or module" 'is told'
 mkdir -p "$T/cwd/in"; lib "$T/cwd/in/libgeo.so.1" libgeo.so.1 'int f(void){return 13;}'
 lib "$T/cwd/good/libgeo.so.1" libgeo.so.1 'int f(void){return 42;}'
 program "$T/cwd/app" 'int f(void);int main(void){return f();}' "$T/cwd/good/libgeo.so.1" '-Wl,-rpath,$ORIGIN/good'
-( cd "$T/cwd/in" && LD_LIBRARY_PATH=/opt/none: recon-check --libs ../app ) >"$T/out" 2>"$T/err"
+( cd "$T/cwd/in" && with_path /opt/none: recon-check --env-file "$T/path.env" --libs ../app ) >"$T/out" 2>"$T/err"
 has "$T/out" "libgeo.so.1 => $T/cwd/in/libgeo.so.1" 'an empty element is the working folder'
 program "$T/pre" 'int main(void){return 0;}'
 LD_PRELOAD=/opt/site/libgone.so recon-check "$T/pre" >"$T/out" 2>/dev/null; rc=$?

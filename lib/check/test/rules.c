@@ -166,6 +166,25 @@ static void nothing_known_is_not_checked(void **state)
     findings_release(&out);
 }
 
+static void a_silent_probe_is_a_note(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    strv_add(&s.f.unknown, "nvidia: gave no answer within 2000 ms");
+    strv_add(&s.r.failed, "module 'x': its program could not be read");
+    assert_int_equal(judge(&s), 1);
+    assert_int_equal(findings_status(&s.out), 0);
+    assert_int_equal(s.out.not_checked, 3); /* two rules want a pin, and the module */
+    assert_string_equal(not_checked(&s, "resolution"), "module 'x': its program could not be read");
+    for (size_t i = 0; i < s.out.n; i++)
+        if (str_eq(s.out.v[i].rule, "node-unknown"))
+            assert_string_equal(s.out.v[i].object, "nvidia");
+    strv_release(&s.r.failed);
+    end(&s);
+}
+
 static void skipped_is_silent(void **state)
 {
     struct strv skip = { 0 };
@@ -588,7 +607,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(silent_on_healthy),   cmocka_unit_test(nothing_known_is_not_checked),
-        cmocka_unit_test(skipped_is_silent),   cmocka_unit_test(lib_not_found),
+        cmocka_unit_test(skipped_is_silent),   cmocka_unit_test(a_silent_probe_is_a_note),
+         cmocka_unit_test(lib_not_found),
         cmocka_unit_test(lib_not_found_hints), cmocka_unit_test(lib_of_the_driver),
         cmocka_unit_test(lib_corrupt),         cmocka_unit_test(lib_wrong_class),
         cmocka_unit_test(symver_missing),      cmocka_unit_test(symver_of_another_node),
