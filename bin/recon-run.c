@@ -154,8 +154,8 @@ static void tear_down(struct setup *s)
 /* In the child: one kernel of one device. */
 static int selftest_child(const struct options *o, struct setup *s, struct err *err)
 {
-    const struct module *m = modules_named(&s->modules, o->device);
     const struct recon_kernel *k;
+    const struct module *m;
     struct runner *r;
     char *host;
     int rc;
