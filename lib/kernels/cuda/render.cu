@@ -216,7 +216,52 @@ int scene_selftest(struct recon_ctx *ctx)
 
 /* ---- render.preview ---- */
 
-enum { SIDE = 16 };
+enum { SIDE = 16, ROUND = 256 };
+
+struct samples {
+    const float *tsdf, *weight;
+    uint32_t dim[3], blocks[3]; /* blocks of 8 samples: march.h */
+    uint64_t n;
+};
+
+/* One thread a sample: its block is marked when a surface may be there; near one, it counts along each axis. */
+__global__ void __launch_bounds__(ROUND) find_surface(samples v, uint8_t *mark, unsigned long long *counts)
+{
+    uint64_t at = (uint64_t)blockIdx.x * ROUND + threadIdx.x, down = (uint64_t)v.dim[1] * v.dim[2], rest;
+    uint32_t x, y, z;
+    float d;
+
+    if (at >= v.n || (v.weight && !(v.weight[at] > 0)))
+        return;
+    d = v.tsdf[at];
+    if (!(d < 1))
+        return;
+    x = (uint32_t)(at / down);
+    rest = at - x * down;
+    y = (uint32_t)(rest / v.dim[2]);
+    z = (uint32_t)(rest - (uint64_t)y * v.dim[2]);
+    mark[((uint64_t)(x / 8) * v.blocks[1] + y / 8) * v.blocks[2] + z / 8] = 1;
+    if (d < 0.5f && d > -0.5f) {
+        atomicAdd(&counts[x], 1ull);
+        atomicAdd(&counts[v.dim[0] + y], 1ull);
+        atomicAdd(&counts[v.dim[0] + v.dim[1] + z], 1ull);
+    }
+}
+
+/* A block also answers for the first samples of the next along each axis. */
+__global__ void __launch_bounds__(ROUND) spread(samples v, const uint8_t *mark, uint8_t *block)
+{
+    uint64_t at = (uint64_t)blockIdx.x * ROUND + threadIdx.x, slab = (uint64_t)v.blocks[1] * v.blocks[2];
+    uint32_t x = (uint32_t)(at / slab), y = (uint32_t)(at % slab / v.blocks[2]), z = (uint32_t)(at % v.blocks[2]);
+    uint8_t any = 0;
+
+    if (x >= v.blocks[0])
+        return;
+    for (int i = 0; i < 8; i++)
+        if (x + (i & 1) < v.blocks[0] && y + (i >> 1 & 1) < v.blocks[1] && z + (i >> 2) < v.blocks[2])
+            any |= mark[at + (i & 1 ? slab : 0) + (i & 2 ? v.blocks[2] : 0) + (i >> 2)];
+    block[at] = any;
+}
 
 __global__ void __launch_bounds__(SIDE * SIDE) preview_pixels(const __grid_constant__ struct march_field f,
                                                               const uint8_t *rgb, const __grid_constant__ struct view w,
@@ -237,6 +282,41 @@ int preview_bound_here(struct recon_ctx *ctx, const void *const *in, const struc
     return 0;
 }
 
+/* The blocks to march through (on the device), and the box to frame. */
+int survey(struct recon_ctx *ctx, const struct recon_volume *v, Scratch &scratch, const uint8_t **ret_block, double box[6])
+{
+    cudaStream_t queue = cuda_stream(ctx);
+    uint64_t axes = (uint64_t)v->dim[0] + v->dim[1] + v->dim[2], all = 1;
+    samples s = { v->tsdf, v->weight, { v->dim[0], v->dim[1], v->dim[2] }, { 0, 0, 0 }, 1 };
+    uint64_t *counts = (uint64_t *)ctx->host->alloc(ctx, axes * 8);
+    unsigned long long *d_counts;
+    uint8_t *mark, *block;
+    int rc = -1;
+
+    for (int a = 0; a < 3; a++) {
+        s.n *= v->dim[a];
+        s.blocks[a] = march_blocks(v->dim[a]);
+        all *= s.blocks[a];
+    }
+    if (!counts || !(d_counts = scratch.take<unsigned long long>(axes)) || !(mark = scratch.take<uint8_t>(all)) ||
+        !(block = scratch.take<uint8_t>(all)) ||
+        cuda_ok(ctx, cudaMemsetAsync(d_counts, 0, axes * 8, queue), "cudaMemset") ||
+        cuda_ok(ctx, cudaMemsetAsync(mark, 0, all, queue), "cudaMemset"))
+        goto out;
+    find_surface<<<blocks_of(s.n, ROUND), ROUND, 0, queue>>>(s, mark, d_counts);
+    spread<<<blocks_of(all, ROUND), ROUND, 0, queue>>>(s, mark, block);
+    if (cuda_launched(ctx, "preview, looking for surfaces") ||
+        cuda_ok(ctx, cudaMemcpyAsync(counts, d_counts, axes * 8, cudaMemcpyDeviceToHost, queue), "download") ||
+        cuda_ok(ctx, cudaStreamSynchronize(queue), "preview, looking for surfaces"))
+        goto out;
+    preview_box(v, counts, box);
+    *ret_block = block;
+    rc = 0;
+out:
+    ctx->host->free(ctx, counts);
+    return rc;
+}
+
 /* The picture to the host and into its file. */
 int preview_save(struct recon_ctx *ctx, const struct recon_value *params, const uint8_t *d_pixels, uint64_t bytes)
 {
@@ -255,12 +335,16 @@ int preview_run(struct recon_ctx *ctx, const void *const *in, const struct recon
     const struct recon_volume *v = (const struct recon_volume *)in[0];
     struct recon_image *image = (struct recon_image *)out[0];
     struct march_field f = march_volume(v);
+    Scratch scratch(ctx);
     struct view w;
     uint8_t *pixels;
     uint64_t bytes;
+    double box[6];
     int rc;
 
-    preview_view(v, params, &w);
+    if (survey(ctx, v, scratch, &f.block, box))
+        return -1;
+    preview_view_box(v, params, box, &w);
     dim3 grid((w.width + SIDE - 1) / SIDE, (w.height + SIDE - 1) / SIDE);
     bytes = (uint64_t)w.width * w.height * 3;
     if (!(pixels = (uint8_t *)cuda_alloc(ctx, bytes)))
