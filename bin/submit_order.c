@@ -86,9 +86,18 @@ static int read_trusted(const struct order *x, const char *path, struct str *ret
 static int find_template(struct order *x, struct err *err)
 {
     struct spec_place place = { x->cwd, getenv("HOME"), NULL };
+    char *shipped;
 
     x->template_path = spec_find(&place, "templates", x->spec.template ? x->spec.template : "default", ".sbatch", err);
-    return x->template_path ? read_trusted(x, x->template_path, &x->template_text, err) : -1;
+    if (!x->template_path || read_trusted(x, x->template_path, &x->template_text, err))
+        return -1;
+    shipped = path_part("share/recon/templates/");
+    if (!str_starts(x->template_path, shipped)) { /* --resume may be called from another folder */
+        free(x->spec.template);
+        x->spec.template = xstrdup(x->template_path);
+    }
+    free(shipped);
+    return 0;
 }
 
 /* Kernels and parameters are held against the modules of the host: what is wrong there is known before it is queued. */

@@ -13,9 +13,14 @@ extern char **environ;
 
 static struct sched_request request_of(const struct order *x, const struct part *p)
 {
+    static char *none[] = { NULL };
+    int64_t at_a_time = x->o->at_a_time;
+
+    if (!at_a_time && x->spec.device == DEVICE_CUDA) /* tasks on one GPU would only queue up */
+        at_a_time = 1;
     return (struct sched_request){ .run = x->path, .sub = p->sub, .name = p->name, .script = p->script.s,
-                                   .script_path = p->script_path, .cwd = x->cwd, .env = x->env.v, .tasks = p->slots,
-                                   .at_a_time = (uint32_t)x->o->at_a_time, .exclude = x->exclude };
+                                   .script_path = p->script_path, .cwd = x->cwd, .env = x->env.v ? x->env.v : none,
+                                   .tasks = p->slots, .at_a_time = (uint32_t)at_a_time, .exclude = x->exclude };
 }
 
 /* ---- how many slots ---- */
@@ -108,8 +113,6 @@ int send_choose(struct order *x, struct err *err)
 
     order_name(x);
     sched_environment(environ, &x->env);
-    if (!x->env.v)
-        strv_add(&x->env, "RECON=1"); /* an empty environment has no list */
     if (x->o->local) {
         x->backend = sched_load("local", err);
         share(x, LOCAL_SLOTS);

@@ -215,7 +215,7 @@ static char *ours(const struct script *s, const char *name, const struct conf_ma
             str_addf(&t, "%%%lld", (long long)s->spec->max_running);
         return str_take(&t);
     }
-    if (str_eq(name, "chdir") && !conf_map_get(asked, "chdir"))
+    if (str_eq(name, "chdir"))
         return xstrdup(s->chdir);
     if (str_eq(name, "output") && !conf_map_get(asked, "output")) {
         pattern_add(&t, s->run);

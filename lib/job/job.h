@@ -110,7 +110,7 @@ struct script {
     const char *run;           /* run directory, absolute */
     uint32_t sub, slots;
     const char *job_name;      /* NAME-<8 hex>.<sub> */
-    const char *chdir;         /* where tasks start, absolute */
+    const char *chdir;         /* where tasks start, absolute; the spec's own is settled in it */
     const char *exclude;       /* nodes to keep away from besides the spec's, NULL: none */
     const char *umask;         /* "0027" */
     const char *launcher;      /* path of recon-launch */

@@ -71,8 +71,15 @@ RECON_MAX_RUNNING=many refused 64 "environment RECON_MAX_RUNNING: 'max_running' 
 mkfifo "$T/jobs/fifo"
 refused 64 'is a FIFO' recon-submit "$T/jobs/fifo"
 
+# only the backend knows libslurm
+if command -v readelf >/dev/null; then
+    for p in "$abs_top_builddir"/bin/recon-*; do
+        [ -x "$p" ] && [ -f "$p" ] && readelf -d "$p" 2>/dev/null | grep -q libslurm && not_ok "$p needs libslurm"
+    done
+    ok 'no program needs libslurm'
+fi
+
 # nothing is left of what failed
-mkdir "$T/full"
 tap 73 'a run directory under a file' recon-submit --local --run-dir "$T/jobs/list.txt/run" "$T/jobs/job.conf"
 one_line "$T/err" 'in one line'
 mkdir "$T/there"

@@ -11,6 +11,8 @@ printf 'PropagateResourceLimits=ALL\n' >"$T/more.conf"
 trap '"$cluster" stop "$T/c"; chmod -R u+w "$T"; rm -rf "$T"' EXIT
 "$cluster" start --conf "$T/more.conf" "$T/c" >"$T/start" 2>&1 || { cat "$T/start"; exit 99; }
 eval "$("$cluster" env "$T/c")"
+echo "leak:libslurm.so" >"$T/lsan" # answers that libslurm itself forgets
+export LSAN_OPTIONS=suppressions=$T/lsan:print_suppressions=0
 partitions() { for p in all gpu; do scontrol update PartitionName=$p State=$1; done; }
 
 mkdir -p "$T/w/templates" "$T/out"

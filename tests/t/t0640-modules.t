@@ -2,9 +2,11 @@
 # module load recon: PATH, MANPATH, RECON_*, from an installation that may be moved; the completion of an installation.
 . "${abs_top_srcdir:?}/tests/lib.sh"
 version=$(recon-submit --version | sed 's/.* //')
-mkdir -p "$T/first/share/modulefiles/recon" "$T/first/bin" "$T/first/share/man/man1"
-cp "$abs_top_builddir/modulefiles/recon.lua" "$T/first/share/modulefiles/recon/$version.lua"
-cp "$abs_top_srcdir/completion/recon" "$T/recon-completion"
+unset MAKEFLAGS MFLAGS MAKELEVEL
+tap 0 'make install of these files' make -C "$abs_top_builddir" prefix="$T/first" install-nodist_modulefilesDATA \
+    install-dist_completionDATA install-nodist_completionDATA
+mkdir -p "$T/first/bin" "$T/first/share/man/man1"
+cp "$T/first/share/modulefiles/recon/$version" "$T/tcl" && rm "$T/first/share/modulefiles/recon/$version"
 mv "$T/first" "$T/moved here"
 M="$T/moved here"
 
@@ -31,7 +33,7 @@ if [ -r $init ]; then
     mv "$M" "$T/moved-on" # Lmod's own reader of Tcl files takes no path with a space
     M=$T/moved-on
     rm "$M/share/modulefiles/recon/$version.lua"
-    cp "$abs_top_builddir/modulefiles/recon.tcl" "$M/share/modulefiles/recon/$version"
+    cp "$T/tcl" "$M/share/modulefiles/recon/$version"
     lmod "module load recon && $show"
     check 'the Tcl file'
 else
@@ -46,7 +48,7 @@ source $ModulesCurrentModulefile
 ModulesHelp
 END
     mkdir -p "$M/share/modulefiles/recon"
-    cp "$abs_top_builddir/modulefiles/recon.tcl" "$M/share/modulefiles/recon/$version"
+    cp "$T/tcl" "$M/share/modulefiles/recon/$version"
     tap 0 'plain Tcl takes the Tcl file' tclsh "$T/run.tcl" "$M/share/modulefiles/recon/$version"
     has "$T/out" "PATH=$M/bin" 'and finds its place'
 else
@@ -55,7 +57,7 @@ fi
 
 complete_line() { # complete_line WORD...: what the last word may become
     bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _recon "$1"; printf "%s\n" "${COMPREPLY[@]}"' \
-        - "$T/recon-completion" "$@" >"$T/out" 2>"$T/err"
+        - "$M/share/bash-completion/completions/recon-submit" "$@" >"$T/out" 2>"$T/err"
 }
 complete_line recon-submit --dr
 has "$T/out" '--dry-run' 'completion: an option of its own'
