@@ -86,7 +86,8 @@ for via in api sbatch; do
     tap 0 'resume while it waits' recon-submit --resume held.$via
     has "$T/err" 'queued or running and are left alone' 'leaves it alone'
     timeout 10 recon-submit --watch=held.$via >"$T/out" 2>"$T/err" & pid=$!
-    sleep 0.7; kill -INT $pid; wait $pid; got=$?
+    for i in $(seq 30); do sleep 0.3; kill -INT $pid 2>/dev/null || break; done
+    wait $pid; got=$?
     if [ $got = 0 ]; then ok 'watch, and Ctrl-C'; else not_ok 'watch, and Ctrl-C' "status $got"; fi
     has "$T/err" 'detached, the job goes on' 'detaches'
     tap 0 'cancel' recon-submit --cancel held.$via
