@@ -1,0 +1,27 @@
+/* Any bytes as ld.so.cache; names in it and beside it are looked up. */
+#include "config.h"
+
+#include <stdlib.h>
+#include "elf/elf_priv.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const names[] = { "libc.so.6", "libz.so.1", "libx.so.10", "", "~", "libcudart.so.13" };
+    struct strv hwcaps = { 0 };
+    struct cache c = { 0 };
+
+    strv_add(&hwcaps, "x86-64-v3");
+    strv_add(&hwcaps, "x86-64-v2");
+    str_addn(&c.bytes, data, size);
+    if (cache_parse(&c, NULL) == 0)
+        for (size_t i = 0; i < COUNT(names); i++) {
+            const char *path = cache_find(&c, names[i], 62, 2, &hwcaps);
+
+            if (path && strlen(path) > size)
+                abort();
+        }
+    cache_close(&c);
+    strv_release(&hwcaps);
+    return 0;
+}
