@@ -88,8 +88,10 @@ int main(int argc, char **argv)
     for (char **e = environ; *e; e++)
         strv_add(&env, *e);
     while ((opt = getopt(argc, argv, "vi:m:t:e:E")) != -1) {
-        if (opt == 'i')
+        if (opt == 'i') {
+            strv_release(&env);
             return print_images(optarg);
+        }
         if (opt == 'E')
             strv_release(&env);
         if (opt == 'e')

@@ -94,7 +94,7 @@ struct entry { const char *key, *value; uint32_t flags; uint64_t hwcap; };
 static void put(struct str *t, uint64_t v, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        char c = (char)(v >> (8 * i));
+        char c = i < 8 ? (char)(v >> (8 * i)) : 0;
 
         str_addn(t, &c, 1);
     }
