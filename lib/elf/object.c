@@ -16,6 +16,7 @@
 #endif
 /* bounds on what one file can make recon read: far above any real object */
 #define DYNAMIC_MAX ((uint64_t)1 << 20)
+#define VERSIONS_FIRST ((uint64_t)4 << 10)
 #define VERSIONS_MAX ((uint64_t)16 << 20)
 #define NOTES_MAX ((uint64_t)1 << 20)
 #define NAMES_MAX 20000
@@ -292,32 +293,43 @@ static int read_dynamic(struct reading *x, const GElf_Phdr *p)
 
 /* ---- versions ---- */
 
-static Elf_Data *chunk(struct reading *x, uint64_t addr, Elf_Type type)
+/* The table at addr, of which the file tells no size: at most n bytes of what its segment has from there on. */
+static Elf_Data *chunk(struct reading *x, uint64_t addr, Elf_Type type, uint64_t n, bool *ret_all)
 {
-    uint64_t off, end, n;
+    uint64_t off, end;
 
+    *ret_all = true;
     if (!addr || !offset_of(x, addr, &off, &end) || off >= x->r.size)
         return NULL;
     end = end < x->r.size ? end : x->r.size;
-    n = end - off < VERSIONS_MAX ? end - off : VERSIONS_MAX;
-    return elf_getdata_rawchunk(x->elf, (int64_t)off, n, type);
+    *ret_all = end - off <= n;
+    return elf_getdata_rawchunk(x->elf, (int64_t)off, *ret_all ? end - off : n, type);
 }
 
-/* Numbers and offsets come from the file: every step goes forward and the names are counted. */
-static void read_needs(struct reading *x)
+/* Both readers give false when the table goes on behind d. Numbers and offsets come from the file: every step goes
+ * forward and the names are counted. */
+static bool take_needs(struct reading *x, Elf_Data *d)
 {
-    Elf_Data *d = x->n_verneed ? chunk(x, x->verneed, ELF_T_VNEED) : NULL;
     uint64_t off = 0;
     GElf_Verneed need;
     GElf_Vernaux aux;
 
-    for (size_t i = 0; d && i < x->n_verneed && gelf_getverneed(d, (int)off, &need); i++) {
-        char *file = dynamic_string(x, need.vn_file);
-        uint64_t a = off + need.vn_aux;
+    for (size_t i = 0; i < x->n_verneed && x->o->needs.n < NAMES_MAX; i++) {
+        uint64_t a;
+        char *file;
+        bool inside = true;
 
-        for (size_t j = 0; file && j < need.vn_cnt && a < d->d_size && gelf_getvernaux(d, (int)a, &aux); j++) {
-            char *version = x->o->needs.n < NAMES_MAX ? dynamic_string(x, aux.vna_name) : NULL;
+        if (off >= d->d_size || !gelf_getverneed(d, (int)off, &need))
+            return false;
+        file = dynamic_string(x, need.vn_file);
+        a = off + need.vn_aux;
+        for (size_t j = 0; file && j < need.vn_cnt && x->o->needs.n < NAMES_MAX; j++) {
+            char *version;
 
+            inside = a < d->d_size && gelf_getvernaux(d, (int)a, &aux);
+            if (!inside)
+                break;
+            version = dynamic_string(x, aux.vna_name);
             if (version)
                 *VEC_ADD(&x->o->needs) = (struct version_need){ xstrdup(file), version, (aux.vna_flags & 2) != 0 };
             if (!aux.vna_next)
@@ -325,36 +337,63 @@ static void read_needs(struct reading *x)
             a += aux.vna_next;
         }
         free(file);
-        if (!need.vn_next || x->o->needs.n >= NAMES_MAX)
+        if (!inside)
+            return false;
+        if (!need.vn_next)
             break;
         off += need.vn_next;
-        if (off >= d->d_size)
-            break;
     }
+    return true;
 }
 
-static void read_versions(struct reading *x)
+static bool take_versions(struct reading *x, Elf_Data *d)
 {
-    Elf_Data *d = x->n_verdef ? chunk(x, x->verdef, ELF_T_VDEF) : NULL;
     uint64_t off = 0;
     GElf_Verdef def;
     GElf_Verdaux aux;
 
-    for (size_t i = 0; d && i < x->n_verdef && gelf_getverdef(d, (int)off, &def); i++) {
-        uint64_t a = off + def.vd_aux;
+    for (size_t i = 0; i < x->n_verdef && x->o->versions.n < NAMES_MAX; i++) {
+        char *name;
 
-        if (a < d->d_size && gelf_getverdaux(d, (int)a, &aux)) {
-            char *name = dynamic_string(x, aux.vda_name);
-
-            if (name)
-                strv_add(&x->o->versions, name);
-            free(name);
-        }
-        if (!def.vd_next || x->o->versions.n >= NAMES_MAX)
+        if (off >= d->d_size || !gelf_getverdef(d, (int)off, &def))
+            return false;
+        if (off + def.vd_aux >= d->d_size || !gelf_getverdaux(d, (int)(off + def.vd_aux), &aux))
+            return false;
+        name = dynamic_string(x, aux.vda_name);
+        if (name)
+            strv_add(&x->o->versions, name);
+        free(name);
+        if (!def.vd_next)
             break;
         off += def.vd_next;
-        if (off >= d->d_size)
-            break;
+    }
+    return true;
+}
+
+static void forget_needs(struct object *o)
+{
+    for (size_t i = 0; i < o->needs.n; i++) {
+        free(o->needs.v[i].file);
+        free(o->needs.v[i].version);
+    }
+    o->needs.n = 0;
+}
+
+static void read_versions(struct reading *x)
+{
+    bool all = false, done = false;
+    Elf_Data *d;
+
+    for (uint64_t n = VERSIONS_FIRST; x->n_verneed && !done && !all && n <= VERSIONS_MAX; n *= 16) {
+        forget_needs(x->o);
+        d = chunk(x, x->verneed, ELF_T_VNEED, n, &all);
+        done = !d || take_needs(x, d);
+    }
+    all = done = false;
+    for (uint64_t n = VERSIONS_FIRST; x->n_verdef && !done && !all && n <= VERSIONS_MAX; n *= 16) {
+        strv_release(&x->o->versions);
+        d = chunk(x, x->verdef, ELF_T_VDEF, n, &all);
+        done = !d || take_versions(x, d);
     }
 }
 
@@ -374,7 +413,6 @@ static int read_segments(struct reading *x)
         if (p.p_type == PT_DYNAMIC && !x->o->dynamic && read_dynamic(x, &p))
             return -1;
     }
-    read_needs(x);
     read_versions(x);
     return 0;
 }
@@ -460,10 +498,7 @@ void object_release(struct object *o)
     free(o->build_id);
     strv_release(&o->needed);
     strv_release(&o->versions);
-    for (size_t i = 0; i < o->needs.n; i++) {
-        free(o->needs.v[i].file);
-        free(o->needs.v[i].version);
-    }
+    forget_needs(o);
     free(o->needs.v);
     images_release(&o->images);
     memset(o, 0, sizeof(*o));
