@@ -90,7 +90,17 @@ for scene in room office objects columns; do
     row "scene '$scene': meshes" $? "$got"
 done
 
-# 6. times: the kitchen at 2 cm, five times in one process
+# 6. NVIDIA's checker, where it is: memory, races in shared memory, what was never written
+checker=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+for tool in memcheck racecheck initcheck; do
+    [ -n "$checker" ] || { echo "-       compute-sanitizer is not here"; break; }
+    "$checker" --tool $tool --error-exitcode 9 "$run" --pipeline scene-to-mesh --device cuda --out "$out/check" --set scene.frames=10 \
+        --set scene.width=160 --set scene.height=120 --set fuse.voxel=0.06 --set preview.width=160 --set preview.height=120 \
+        >"$out/$tool.txt" 2>&1
+    row "compute-sanitizer $tool" $? "$(grep 'SUMMARY' "$out/$tool.txt" | tail -n 1 | cut -c1-100)"
+done
+
+# 7. times: the kitchen at 2 cm, five times in one process
 for device in cuda cpu; do
     n=5; [ $device = cpu ] && n=2
     "$run" --pipeline rgbd-to-mesh --dataset "$data/rgbd-kitchen" --device $device --repeat $n --out "$out/time-$device" \
