@@ -1,11 +1,9 @@
 /* The local backend: the tasks of a script on this host, N at a time, each as Slurm would start it. */
 #include "config.h"
-#include "sched/sched_priv.h"
+#include "sched/local_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -13,138 +11,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define KILL_WAIT_MS 30000 /* from TERM to KILL, Slurm's default KillWait; longer than the launcher's own grace */
+#define KILL_WAIT_MS                                                                                         \
+    30000 /* from TERM to KILL, Slurm's default KillWait; longer than the launcher's own grace */
 
-struct job {
-    char *id;
-    uint64_t number; /* SLURM_ARRAY_JOB_ID */
-    struct sched_request r;
-    char *interpreter, *interpreter_arg;
-    struct strv env;
-    struct directives d;
-    uint32_t at_a_time, next, running, threads;
-    struct sched_tasks tasks;
-    pid_t *pids; /* by slot, 0: not running */
-};
 /* A job id is all that the face hands on, so the jobs of this process are kept here. */
 static struct {
     struct job **v;
     size_t n, cap;
 } jobs;
 
-static int cores(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
-}
-
 /* ---- submit ---- */
-
-static const char *user_name(char *const *env)
-{
-    const char *user = env_get(env, "USER");
-    struct passwd *p = user ? NULL : getpwuid(getuid());
-
-    return user ? user : p ? p->pw_name : "user";
-}
-
-/* How many at once and with how many threads each: about as many threads as tasks when nobody said. */
-static void share_cores(struct job *j)
-{
-    const char *asked = directives_get(&j->d, "cpus-per-task"), *array = directives_get(&j->d, "array");
-    const char *most = array ? strchr(array, '%') : NULL;
-    int all = cores(), threads = 1;
-    uint64_t v = 0;
-
-    if (asked && str_to_u64(asked, &v) == 0 && v > 0)
-        threads = v < (uint64_t)all ? (int)v : all;
-    else if (j->r.at_a_time)
-        threads = all / (int)(j->r.at_a_time < (uint32_t)all ? j->r.at_a_time : (uint32_t)all);
-    else
-        while (threads * threads < all)
-            threads++;
-    j->threads = (uint32_t)threads;
-    j->at_a_time = j->r.at_a_time ? j->r.at_a_time : (uint32_t)(all / threads);
-    if (most && str_to_u64(most + 1, &v) == 0 && v > 0 && v < j->at_a_time)
-        j->at_a_time = (uint32_t)v;
-}
-
-/* What --export lets through. Without it the variables that a login gives. */
-static void base_environment(struct job *j, char *const *env)
-{
-    static const char *const login[] = { "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR" };
-    const char *export = directives_get(&j->d, "export");
-
-    if (!export || strcasecmp(export, "ALL") == 0 || strncasecmp(export, "ALL,", 4) == 0) {
-        for (; *env; env++)
-            strv_add(&j->env, *env);
-    } else {
-        for (size_t i = 0; i < COUNT(login); i++)
-            if (env_get(env, login[i]))
-                strv_addf(&j->env, "%s=%s", login[i], env_get(env, login[i]));
-        strv_add(&j->env, "PATH=/usr/local/bin:/usr/bin:/bin");
-    }
-    if (export) {
-        struct strv items = { 0 };
-
-        strv_split(&items, export, ",");
-        for (size_t i = 0; i < items.n; i++) {
-            const char *equals = strchr(items.v[i], '=');
-            char *name = xstrndup(items.v[i], strcspn(items.v[i], "="));
-
-            if (equals)
-                env_set(&j->env, name, equals + 1);
-            else if (env_get(env, name))
-                env_set(&j->env, name, env_get(env, name));
-            free(name);
-        }
-        strv_release(&items);
-    }
-}
-
-static void set_number(struct strv *env, const char *name, uint64_t v)
-{
-    char text[24];
-
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-    env_set(env, name, text);
-}
-
-static void job_environment(struct job *j, char *const *env)
-{
-    struct strv clean = { 0 };
-    char host[256] = "localhost";
-
-    sched_environment(env, &clean);
-    base_environment(j, clean.v ? clean.v : (char *[]){ NULL });
-    strv_release(&clean);
-    gethostname(host, sizeof(host) - 1);
-    set_number(&j->env, "SLURM_ARRAY_JOB_ID", j->number);
-    set_number(&j->env, "SLURM_ARRAY_TASK_COUNT", j->r.tasks);
-    set_number(&j->env, "SLURM_ARRAY_TASK_MIN", 0);
-    set_number(&j->env, "SLURM_ARRAY_TASK_MAX", j->r.tasks - 1);
-    set_number(&j->env, "SLURM_ARRAY_TASK_STEP", 1);
-    set_number(&j->env, "SLURM_CPUS_ON_NODE", j->threads);
-    set_number(&j->env, "SLURM_JOB_CPUS_PER_NODE", j->threads);
-    if (directives_get(&j->d, "cpus-per-task"))
-        set_number(&j->env, "SLURM_CPUS_PER_TASK", j->threads);
-    if (!env_get(j->env.v, "OMP_NUM_THREADS"))
-        set_number(&j->env, "OMP_NUM_THREADS", j->threads);
-    env_set(&j->env, "SLURM_JOB_NAME", j->r.name);
-    env_set(&j->env, "SLURM_SUBMIT_DIR", j->r.cwd);
-    env_set(&j->env, "SLURM_SUBMIT_HOST", host);
-    env_set(&j->env, "SLURMD_NODENAME", host);
-    env_set(&j->env, "SLURM_JOB_NODELIST", host);
-    env_set(&j->env, "SLURM_NODELIST", host);
-    env_set(&j->env, "SLURM_JOB_NUM_NODES", "1");
-    env_set(&j->env, "SLURM_NNODES", "1");
-    env_set(&j->env, "SLURM_NODEID", "0");
-    env_set(&j->env, "SLURM_PROCID", "0");
-    env_set(&j->env, "SLURM_LOCALID", "0");
-    env_set(&j->env, "SLURM_JOB_USER", user_name(env));
-    set_number(&j->env, "SLURM_JOB_UID", getuid());
-}
 
 static void job_free(struct job *j)
 {
@@ -196,8 +72,8 @@ static int local_submit(const struct sched_request *r, char **ret_job_id, struct
     }
     j->number = (uint64_t)getpid() + jobs.n;
     j->id = xasprintf("local-%llu", (unsigned long long)j->number);
-    share_cores(j);
-    job_environment(j, r->env);
+    local_share_cores(j);
+    local_environment(j, r->env);
     j->pids = xcalloc(r->tasks ? r->tasks : 1, sizeof(*j->pids));
     for (uint32_t i = 0; i < r->tasks; i++) {
         struct sched_task *t = VEC_ADD(&j->tasks);
@@ -255,7 +131,7 @@ static void task_child(struct job *j, uint32_t slot, pid_t parent)
     const char *cwd = directives_get(&j->d, "chdir") ? directives_get(&j->d, "chdir") : j->r.cwd;
     const char *error = directives_get(&j->d, "error");
     struct sched_names n = { .array = j->number, .job = j->number + slot, .slot = slot, .name = j->r.name,
-                             .node = env_get(j->env.v, "SLURMD_NODENAME"), .user = user_name(j->env.v) };
+                             .node = env_get(j->env.v, "SLURMD_NODENAME"), .user = local_user(j->env.v) };
     const char *argv[4] = { j->interpreter, NULL, NULL, NULL };
     int out, errout, null;
 
@@ -264,9 +140,9 @@ static void task_child(struct job *j, uint32_t slot, pid_t parent)
     if (getppid() != parent)
         _exit(128 + SIGTERM);
     child_signals();
-    set_number(&j->env, "SLURM_ARRAY_TASK_ID", slot);
-    set_number(&j->env, "SLURM_JOB_ID", n.job);
-    set_number(&j->env, "SLURM_JOBID", n.job);
+    local_number(&j->env, "SLURM_ARRAY_TASK_ID", slot);
+    local_number(&j->env, "SLURM_JOB_ID", n.job);
+    local_number(&j->env, "SLURM_JOBID", n.job);
     null = open("/dev/null", O_RDONLY);
     out = open_output(j, "output", &n, cwd);
     errout = out >= 0 && error ? open_output(j, "error", &n, cwd) : out;
@@ -457,8 +333,9 @@ static int local_cancel(const char *job_id, struct err *err)
     to[n > 0 ? n : 0] = 0;
     if (!str_starts(path_base(to), "recon-submit"))
         return 0; /* it has ended */
-    return kill((pid_t)pid, SIGTERM) && errno != ESRCH ? err_sys(err, CODE_PERM, "cannot stop process %d", (int)pid)
-                                                       : 0;
+    return kill((pid_t)pid, SIGTERM) && errno != ESRCH
+               ? err_sys(err, CODE_PERM, "cannot stop process %d", (int)pid)
+               : 0;
 }
 
 const struct sched_backend recon_backend = {

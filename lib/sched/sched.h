@@ -33,7 +33,8 @@ struct sched_backend {
     uint32_t abi;
     const char *name, *doc;
     /* 0 and the job id (owned), or -1: CODE_UNAVAILABLE not reachable, CODE_USAGE refused (the reason in err),
-     * CODE_NOEXEC this backend cannot talk to this cluster, another may. After a CODE_DEADLINE the request may have been taken all the same: ask find() before submitting again. */
+     * CODE_NOEXEC this backend cannot talk to this cluster, another may. After a CODE_DEADLINE the request may have been
+     * taken all the same: ask find() before submitting again. */
     int (*submit)(const struct sched_request *r, char **ret_job_id, struct err *err);
     /* Blocks until every task ended, calling progress now and then; 0. NULL: not a backend that waits. -1 with code
      * 128+n when signal n ended it; every task is gone then. */

@@ -443,7 +443,8 @@ int slurm_map_directives(const struct directives *d, const struct sched_request 
 {
     *m = (struct slurm_map){ 0 };
     defaults(m, r);
-    for (const struct row *row = rows; row < rows + COUNT(rows); row++) { /* in order: gres goes after gpus-per-node, hold over priority */
+    /* in the order of the rows: gres goes after gpus-per-node, hold over priority */
+    for (const struct row *row = rows; row < rows + COUNT(rows); row++) {
         const struct directive *x = directives_find(d, row->name);
 
         if (x && row->put(m, row, x->value))
