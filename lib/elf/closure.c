@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <elf.h>
@@ -16,7 +15,7 @@ const struct name why_names[] = {
 
 /* ---- adding objects ---- */
 
-static struct library *add_library(struct search *s, const char *soname, enum why why, size_t needed_by)
+struct library *search_add_library(struct search *s, const char *soname, enum why why, size_t needed_by)
 {
     struct library *lib = VEC_ADD(&s->c->libs);
 
@@ -27,7 +26,7 @@ static struct library *add_library(struct search *s, const char *soname, enum wh
     return lib;
 }
 
-static void add_edge(struct search *s, size_t from, size_t to, const char *name)
+void search_add_edge(struct search *s, size_t from, size_t to, const char *name)
 {
     *VEC_ADD(&s->c->edges) = (struct edge){ from, to, xstrdup(name) };
 }
@@ -111,7 +110,7 @@ static void fill(struct search *s, struct library *lib, struct hit *h)
         lib->beside = named_beside(s, lib->path);
 }
 
-static void know(struct search *s, size_t i)
+void search_know(struct search *s, size_t i)
 {
     const struct library *lib = &s->c->libs.v[i];
 
@@ -124,13 +123,13 @@ static void know(struct search *s, size_t i)
 static size_t from_scope(struct search *s, size_t i, const char *name, size_t from)
 {
     const struct library *have = &s->scope->libs.v[i];
-    struct library *lib = add_library(s, name, have->path ? WHY_LOADED : WHY_NOT_FOUND, from);
+    struct library *lib = search_add_library(s, name, have->path ? WHY_LOADED : WHY_NOT_FOUND, from);
 
     lib->path = xstrdup(have->path);
     lib->corrupt = xstrdup(have->corrupt);
     lib->beside = xstrdup(have->beside);
     object_copy(&lib->object, &have->object);
-    know(s, s->c->libs.n - 1);
+    search_know(s, s->c->libs.n - 1);
     return s->c->libs.n - 1;
 }
 
@@ -166,12 +165,12 @@ static size_t add_loader(struct search *s, const char *name, size_t from)
 
     if (object_read(host, s->images, &o, NULL) == 0) {
         if (str_eq(name, s->interp) || str_eq(name, o.soname)) {
-            struct library *lib = add_library(s, name, WHY_LOADED, from);
+            struct library *lib = search_add_library(s, name, WHY_LOADED, from);
 
             lib->path = xstrdup(s->interp);
             lib->object = o;
             i = s->c->libs.n - 1;
-            know(s, i);
+            search_know(s, i);
         } else {
             object_release(&o);
         }
@@ -206,12 +205,12 @@ static size_t search_and_add(struct search *s, const char *name, size_t from)
         free(h.path);
         return i;
     }
-    lib = add_library(s, name, h.why, from);
+    lib = search_add_library(s, name, h.why, from);
     i = s->c->libs.n - 1;
     keep_attempts(s, lib, h.missing);
     fill(s, lib, &h);
     if (lib->path && !lib->corrupt)
-        know(s, i);
+        search_know(s, i);
     return i;
 }
 
@@ -251,14 +250,14 @@ static void needs_of(struct search *s, size_t from)
         char *name = token_expand(names.v[i], origin, s->l);
 
         if (name && *name)
-            add_edge(s, from, need(s, name, from), name);
+            search_add_edge(s, from, need(s, name, from), name);
         free(name);
     }
     strv_release(&names);
     free(origin);
 }
 
-static void walk(struct search *s)
+void search_walk(struct search *s)
 {
     for (size_t i = s->c->main; i < s->c->libs.n; i++)
         if (s->c->libs.v[i].object.dynamic)
@@ -288,7 +287,7 @@ static void preload(struct search *s, const char *list, const char *separators)
     strv_release(&names);
 }
 
-static void preloads(struct search *s, char *const *env)
+void search_preloads(struct search *s, char *const *env)
 {
     const char *list = s->l->secure || !env ? NULL : env_get(env, "LD_PRELOAD");
     struct strv lines = { 0 };
@@ -303,175 +302,6 @@ static void preloads(struct search *s, char *const *env)
         preload(s, lines.v[i], " \t:");
     }
     strv_release(&lines);
-}
-
-/* ---- the program ---- */
-
-/* The interpreter of a script, from its first line; NULL if it is none. Owned. */
-static char *interpreter(const char *host)
-{
-    struct str t = { 0 };
-    const char *what;
-    struct reader r;
-    struct stat st;
-    int fd = open_calmly(host, &st, &what);
-    const uint8_t *p;
-    size_t n;
-
-    if (fd < 0)
-        return NULL;
-    reader_init(&r, fd, what ? 0 : (uint64_t)st.st_size);
-    n = r.size < 256 ? (size_t)r.size : 256;
-    p = reader_at(&r, 0, n);
-    close(fd);
-    if (!p || n < 3 || p[0] != '#' || p[1] != '!')
-        return NULL;
-    str_addn(&t, p + 2, n - 2);
-    t.s[strcspn(t.s, "\n")] = '\0';
-    n = strspn(t.s, " \t");
-    memmove(t.s, t.s + n, strlen(t.s + n) + 1);
-    t.s[strcspn(t.s, " \t\r")] = '\0';
-    return str_take(&t);
-}
-
-static char *origin_of(const struct search *s, const char *path)
-{
-    char *host = search_host_path(s, path), *real = realpath(host, NULL), *dir;
-    size_t n = strlen(s->l->root);
-
-    dir = path_dir(real ? (strncmp(real, s->l->root, n) ? path : real + n) : path);
-    free(real);
-    free(host);
-    return dir;
-}
-
-/* Adds the program, after its script if it is one. */
-static int add_program(struct search *s, const char *program, struct err *err)
-{
-    char *path = path_join(s->cwd, program), *host = search_host_path(s, path), *script = interpreter(host);
-    struct library *lib = add_library(s, program, WHY_PATH, 0);
-    int rc;
-
-    lib->path = path;
-    if (script && *script) {
-        s->c->main = 1;
-        lib = add_library(s, script, WHY_PATH, 0);
-        lib->path = path_join(s->cwd, script);
-        add_edge(s, 0, 1, script);
-        free(host);
-        host = search_host_path(s, lib->path);
-    }
-    rc = object_read(host, s->images, &lib->object, err);
-    if (rc && script)
-        err_prefix(err, "'%s' is a script", path);
-    if (rc == 0)
-        s->origin = origin_of(s, lib->path);
-    free(script);
-    free(host);
-    return rc;
-}
-
-static void start(struct search *s)
-{
-    const struct library *lib = &s->c->libs.v[s->c->main];
-
-    s->elfclass = lib->object.elfclass;
-    s->machine = lib->object.machine;
-    s->interp = xstrdup(lib->object.interp ? lib->object.interp : s->l->path);
-    know(s, s->c->main);
-}
-
-static void check_interp(struct search *s)
-{
-    const char *interp = s->c->libs.v[s->c->main].object.interp;
-    char *host = interp ? search_host_path(s, interp) : NULL;
-
-    if (host && access(host, F_OK)) {
-        struct library *lib = add_library(s, interp, WHY_NOT_FOUND, s->c->main);
-
-        *VEC_ADD(&lib->tried) = (struct tried){ xstrdup(interp), xstrdup("no such file"), WHY_PATH };
-    }
-    free(host);
-}
-
-static int data_of(const struct object *o)
-{
-    unsigned char ident[EI_NIDENT] = { 0 };
-    const char *what;
-    struct stat st;
-    int fd = open_calmly(o->path, &st, &what);
-
-    if (fd >= 0) {
-        if (pread(fd, ident, sizeof(ident), 0) < (ssize_t)sizeof(ident))
-            ident[EI_DATA] = ELFDATA2LSB;
-        close(fd);
-    }
-    return ident[EI_DATA];
-}
-
-int closure_resolve(const char *program, char *const *env, const char *cwd, const struct loader *l, bool images,
-                    struct closure *ret, struct err *err)
-{
-    char *here = cwd ? xstrdup(cwd) : getcwd(NULL, 0);
-    struct closure c = { 0 };
-    struct search s;
-    int rc;
-
-    search_init(&s, &c, l, here ? here : "/", images);
-    rc = add_program(&s, program, err);
-    if (rc == 0) {
-        const struct object *o = &c.libs.v[c.main].object;
-
-        start(&s);
-        s.data = data_of(o);
-        if (o->dynamic && (o->interp || o->needed.n)) {
-            search_environment(&s, env);
-            preloads(&s, env);
-            walk(&s);
-            check_interp(&s);
-        }
-        *ret = c;
-    } else {
-        closure_release(&c);
-    }
-    search_release(&s);
-    free(here);
-    return rc;
-}
-
-int closure_extend(const struct closure *scope, const char *module, char *const *env, const char *cwd,
-                   const struct loader *l, bool images, struct closure *ret, struct err *err)
-{
-    const struct library *main = &scope->libs.v[scope->main];
-    char *here = cwd ? xstrdup(cwd) : getcwd(NULL, 0), *path = path_join(here ? here : "/", module), *host;
-    struct closure c = { 0 };
-    struct library *lib;
-    struct search s;
-    int rc;
-
-    search_init(&s, &c, l, here ? here : "/", images);
-    s.scope = scope;
-    lib = add_library(&s, module, WHY_PATH, 0);
-    lib->path = path;
-    host = search_host_path(&s, path);
-    rc = object_read(host, images, &lib->object, err);
-    if (rc == 0) {
-        s.origin = origin_of(&s, main->path);
-        start(&s);
-        s.data = data_of(&lib->object);
-        free(s.interp);
-        s.interp = xstrdup(main->object.interp ? main->object.interp : l->path);
-        search_list(&s, &s.main_rpath, main->object.rpath, ":", s.origin);
-        search_environment(&s, env);
-        walk(&s);
-        *ret = c;
-    } else {
-        closure_release(&c);
-    }
-    search_release(&s);
-    free(host);
-    free(here);
-    return rc;
 }
 
 void closure_release(struct closure *c)

@@ -127,4 +127,12 @@ struct hit {
 void search_find(struct search *s, const char *name, size_t from, struct hit *ret);
 char *search_host_path(const struct search *s, const char *path);
 
+/* ---- the walk (closure.c) ---- */
+
+struct library *search_add_library(struct search *s, const char *soname, enum why why, size_t needed_by);
+void search_add_edge(struct search *s, size_t from, size_t to, const char *name);
+void search_know(struct search *s, size_t lib); /* by its name, path and SONAME */
+void search_preloads(struct search *s, char *const *env);
+void search_walk(struct search *s);             /* everything that what is there needs */
+
 #endif

@@ -3,10 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
-#include "elf/elf_priv.h"
+#include "elf/object_priv.h"
 
 #ifndef PT_GNU_PROPERTY
 #define PT_GNU_PROPERTY 0x6474e553
@@ -16,21 +15,7 @@
 #endif
 /* bounds on what one file can make recon read: far above any real object */
 #define DYNAMIC_MAX ((uint64_t)1 << 20)
-#define VERSIONS_FIRST ((uint64_t)4 << 10)
-#define VERSIONS_MAX ((uint64_t)16 << 20)
 #define NOTES_MAX ((uint64_t)1 << 20)
-#define NAMES_MAX 20000
-
-struct reading {
-    Elf *elf;
-    struct reader r;
-    size_t n_phdrs;
-    uint64_t strtab, strtab_end; /* file offsets */
-    uint64_t verneed, verdef;    /* addresses */
-    size_t n_verneed, n_verdef;
-    struct object *o;
-    char *problem;
-};
 
 static int problem(struct reading *x, char *text)
 {
@@ -136,7 +121,7 @@ static int read_header(struct reading *x)
 
 /* ---- program headers ---- */
 
-static bool offset_of(const struct reading *x, uint64_t addr, uint64_t *ret, uint64_t *ret_end)
+bool reading_offset(const struct reading *x, uint64_t addr, uint64_t *ret, uint64_t *ret_end)
 {
     GElf_Phdr p;
 
@@ -151,7 +136,7 @@ static bool offset_of(const struct reading *x, uint64_t addr, uint64_t *ret, uin
     return false;
 }
 
-static char *dynamic_string(struct reading *x, uint64_t off)
+char *reading_string(struct reading *x, uint64_t off)
 {
     return off < x->strtab_end - x->strtab ? reader_string(&x->r, x->strtab + off, x->strtab_end) : NULL;
 }
@@ -228,7 +213,7 @@ static void read_notes(struct reading *x, const GElf_Phdr *p)
 static void take(struct reading *x, char **field, uint64_t off)
 {
     if (!*field)
-        *field = dynamic_string(x, off);
+        *field = reading_string(x, off);
 }
 
 static void read_entry(struct reading *x, const GElf_Dyn *d)
@@ -238,7 +223,7 @@ static void read_entry(struct reading *x, const GElf_Dyn *d)
 
     switch (d->d_tag) {
     case DT_NEEDED:
-        s = o->needed.n < NAMES_MAX ? dynamic_string(x, d->d_un.d_val) : NULL;
+        s = o->needed.n < NAMES_MAX ? reading_string(x, d->d_un.d_val) : NULL;
         if (s && *s)
             strv_add(&o->needed, s);
         free(s);
@@ -280,7 +265,7 @@ static int read_dynamic(struct reading *x, const GElf_Phdr *p)
         strtab = dyn.d_tag == DT_STRTAB ? dyn.d_un.d_ptr : strtab;
         strsz = dyn.d_tag == DT_STRSZ ? dyn.d_un.d_val : strsz;
     }
-    if (offset_of(x, strtab, &x->strtab, &end))
+    if (reading_offset(x, strtab, &x->strtab, &end))
         x->strtab_end = strsz && end - x->strtab > strsz ? x->strtab + strsz : end;
     for (int i = 0; i < n && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL; i++)
         read_entry(x, &dyn);
@@ -289,112 +274,6 @@ static int read_dynamic(struct reading *x, const GElf_Phdr *p)
         x->o->rpath = NULL;
     }
     return 0;
-}
-
-/* ---- versions ---- */
-
-/* The table at addr, of which the file tells no size: at most n bytes of what its segment has from there on. */
-static Elf_Data *chunk(struct reading *x, uint64_t addr, Elf_Type type, uint64_t n, bool *ret_all)
-{
-    uint64_t off, end;
-
-    *ret_all = true;
-    if (!addr || !offset_of(x, addr, &off, &end) || off >= x->r.size)
-        return NULL;
-    end = end < x->r.size ? end : x->r.size;
-    *ret_all = end - off <= n;
-    return elf_getdata_rawchunk(x->elf, (int64_t)off, *ret_all ? end - off : n, type);
-}
-
-/* Both readers give false when the table goes on behind d. Numbers and offsets come from the file: every step goes
- * forward and the names are counted. */
-static bool take_needs(struct reading *x, Elf_Data *d)
-{
-    uint64_t off = 0;
-    GElf_Verneed need;
-    GElf_Vernaux aux;
-
-    for (size_t i = 0; i < x->n_verneed && x->o->needs.n < NAMES_MAX; i++) {
-        uint64_t a;
-        char *file;
-        bool inside = true;
-
-        if (off >= d->d_size || !gelf_getverneed(d, (int)off, &need))
-            return false;
-        file = dynamic_string(x, need.vn_file);
-        a = off + need.vn_aux;
-        for (size_t j = 0; file && j < need.vn_cnt && x->o->needs.n < NAMES_MAX; j++) {
-            char *version;
-
-            inside = a < d->d_size && gelf_getvernaux(d, (int)a, &aux);
-            if (!inside)
-                break;
-            version = dynamic_string(x, aux.vna_name);
-            if (version)
-                *VEC_ADD(&x->o->needs) = (struct version_need){ xstrdup(file), version, (aux.vna_flags & 2) != 0 };
-            if (!aux.vna_next)
-                break;
-            a += aux.vna_next;
-        }
-        free(file);
-        if (!inside)
-            return false;
-        if (!need.vn_next)
-            break;
-        off += need.vn_next;
-    }
-    return true;
-}
-
-static bool take_versions(struct reading *x, Elf_Data *d)
-{
-    uint64_t off = 0;
-    GElf_Verdef def;
-    GElf_Verdaux aux;
-
-    for (size_t i = 0; i < x->n_verdef && x->o->versions.n < NAMES_MAX; i++) {
-        char *name;
-
-        if (off >= d->d_size || !gelf_getverdef(d, (int)off, &def))
-            return false;
-        if (off + def.vd_aux >= d->d_size || !gelf_getverdaux(d, (int)(off + def.vd_aux), &aux))
-            return false;
-        name = dynamic_string(x, aux.vda_name);
-        if (name)
-            strv_add(&x->o->versions, name);
-        free(name);
-        if (!def.vd_next)
-            break;
-        off += def.vd_next;
-    }
-    return true;
-}
-
-static void forget_needs(struct object *o)
-{
-    for (size_t i = 0; i < o->needs.n; i++) {
-        free(o->needs.v[i].file);
-        free(o->needs.v[i].version);
-    }
-    o->needs.n = 0;
-}
-
-static void read_versions(struct reading *x)
-{
-    bool all = false, done = false;
-    Elf_Data *d;
-
-    for (uint64_t n = VERSIONS_FIRST; x->n_verneed && !done && !all && n <= VERSIONS_MAX; n *= 16) {
-        forget_needs(x->o);
-        d = chunk(x, x->verneed, ELF_T_VNEED, n, &all);
-        done = !d || take_needs(x, d);
-    }
-    all = done = false;
-    for (uint64_t n = VERSIONS_FIRST; x->n_verdef && !done && !all && n <= VERSIONS_MAX; n *= 16) {
-        strv_release(&x->o->versions);
-        d = chunk(x, x->verdef, ELF_T_VDEF, n, &all);
-        done = !d || take_versions(x, d);
-    }
 }
 
 /* ---- the whole ---- */
@@ -413,7 +292,7 @@ static int read_segments(struct reading *x)
         if (p.p_type == PT_DYNAMIC && !x->o->dynamic && read_dynamic(x, &p))
             return -1;
     }
-    read_versions(x);
+    reading_versions(x);
     return 0;
 }
 
@@ -498,7 +377,7 @@ void object_release(struct object *o)
     free(o->build_id);
     strv_release(&o->needed);
     strv_release(&o->versions);
-    forget_needs(o);
+    needs_clear(o);
     free(o->needs.v);
     images_release(&o->images);
     memset(o, 0, sizeof(*o));

@@ -6,6 +6,12 @@
 
 struct pin_object *pin_add_object(struct pin *p); /* with the rows' defaults */
 
+/* Of the environment and the host (here.c). reusable: everything resolved, so the search may be spared later. */
+void pin_add_variables(struct pin *p, const struct pin_request *r);
+void pin_add_setting(struct pin *p, char *const *env);
+void pin_add_host(struct pin *p);
+void pin_add_loader(struct pin *p, const char *path, const struct loader *l, bool reusable);
+
 /* The loader of facts (NULL, or silent about it: this host's, or by table for another root). */
 void loader_of(const struct facts *f, const char *root, struct loader *ret);
 /* l, or where the program wants another loader of this host that is root's or the user's: that one, in *scratch. */

@@ -103,6 +103,16 @@ has s.pin "role = \"program\"; path = \"$T/script\"" 'is the program'
 has s.pin 'soname = "libv.so.1"' 'and its interpreter is resolved'
 tap 0 'and verified' recon-pin verify s.pin
 
+# the pages
+awk '/^```$/ { n++; next } n == 1' "$abs_top_srcdir/doc/format-pin.md" >page.pin
+tap 0 'the example of doc/format-pin.md' recon-pin show page.pin
+recon-pin --help | grep -o -e '--[a-z-]*' | sort -u | sed 's/^--//' >options
+missing=
+while read -r o; do
+    grep -q -e "Fl -$o" "$abs_top_srcdir/man/recon-pin.1" || missing="$missing --$o"
+done <options
+if [ -s options ] && [ -z "$missing" ]; then ok 'every option stands in the manual'; else not_ok 'every option stands in the manual' "$missing"; fi
+
 # names are escaped for the terminal
 d=$(printf 'a\033[31mb'); mkdir "$d"; cp prog "$d/prog"
 tap 0 'an odd name' recon-pin capture -o o.pin "./$d/prog"

@@ -35,7 +35,7 @@ static void write_text(const char *name, const char *text)
 
 static const char head[] = "version = 1;  captured = { node = \"login1\"; time = \"2026-11-30T14:00:00Z\"; };\n";
 
-/* The example of doc/format-pin.md's ancestor, with both kinds of lists. */
+/* Written by hand: several keys a line, L where none is needed, both kinds of lists. */
 static const char example[] =
     "version = 1;  captured = { node = \"login1\"; time = \"2026-11-30T14:00:00Z\"; recon = \"0.1.0\"; umask = \"0027\"; };\n"
     "variables = ( { name = \"CUDA_HOME\"; how = \"set\"; value = \"/usr/local/cuda-13.0\"; },\n"

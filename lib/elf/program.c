@@ -1,0 +1,174 @@
+/* Where a closure starts: a program, a script with its interpreter, or a module in the scope of a program. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+#include <elf.h>
+#include "elf/elf_priv.h"
+
+/* The interpreter of a script, from its first line; NULL if it is none. Owned. */
+static char *interpreter(const char *host)
+{
+    struct str t = { 0 };
+    const char *what;
+    struct reader r;
+    struct stat st;
+    int fd = open_calmly(host, &st, &what);
+    const uint8_t *p;
+    size_t n;
+
+    if (fd < 0)
+        return NULL;
+    reader_init(&r, fd, what ? 0 : (uint64_t)st.st_size);
+    n = r.size < 256 ? (size_t)r.size : 256;
+    p = reader_at(&r, 0, n);
+    close(fd);
+    if (!p || n < 3 || p[0] != '#' || p[1] != '!')
+        return NULL;
+    str_addn(&t, p + 2, n - 2);
+    t.s[strcspn(t.s, "\n")] = '\0';
+    n = strspn(t.s, " \t");
+    memmove(t.s, t.s + n, strlen(t.s + n) + 1);
+    t.s[strcspn(t.s, " \t\r")] = '\0';
+    return str_take(&t);
+}
+
+static char *origin_of(const struct search *s, const char *path)
+{
+    char *host = search_host_path(s, path), *real = realpath(host, NULL), *dir;
+    size_t n = strlen(s->l->root);
+
+    dir = path_dir(real ? (strncmp(real, s->l->root, n) ? path : real + n) : path);
+    free(real);
+    free(host);
+    return dir;
+}
+
+/* Adds the program, after its script if it is one. */
+static int add_program(struct search *s, const char *program, struct err *err)
+{
+    char *path = path_join(s->cwd, program), *host = search_host_path(s, path), *script = interpreter(host);
+    struct library *lib = search_add_library(s, program, WHY_PATH, 0);
+    int rc;
+
+    lib->path = path;
+    if (script && *script) {
+        s->c->main = 1;
+        lib = search_add_library(s, script, WHY_PATH, 0);
+        lib->path = path_join(s->cwd, script);
+        search_add_edge(s, 0, 1, script);
+        free(host);
+        host = search_host_path(s, lib->path);
+    }
+    rc = object_read(host, s->images, &lib->object, err);
+    if (rc && script)
+        err_prefix(err, "'%s' is a script", path);
+    if (rc == 0)
+        s->origin = origin_of(s, lib->path);
+    free(script);
+    free(host);
+    return rc;
+}
+
+static void start(struct search *s)
+{
+    const struct library *lib = &s->c->libs.v[s->c->main];
+
+    s->elfclass = lib->object.elfclass;
+    s->machine = lib->object.machine;
+    s->interp = xstrdup(lib->object.interp ? lib->object.interp : s->l->path);
+    search_know(s, s->c->main);
+}
+
+static void check_interp(struct search *s)
+{
+    const char *interp = s->c->libs.v[s->c->main].object.interp;
+    char *host = interp ? search_host_path(s, interp) : NULL;
+
+    if (host && access(host, F_OK)) {
+        struct library *lib = search_add_library(s, interp, WHY_NOT_FOUND, s->c->main);
+
+        *VEC_ADD(&lib->tried) = (struct tried){ xstrdup(interp), xstrdup("no such file"), WHY_PATH };
+    }
+    free(host);
+}
+
+static int data_of(const struct object *o)
+{
+    unsigned char ident[EI_NIDENT] = { 0 };
+    const char *what;
+    struct stat st;
+    int fd = open_calmly(o->path, &st, &what);
+
+    if (fd >= 0) {
+        if (pread(fd, ident, sizeof(ident), 0) < (ssize_t)sizeof(ident))
+            ident[EI_DATA] = ELFDATA2LSB;
+        close(fd);
+    }
+    return ident[EI_DATA];
+}
+
+int closure_resolve(const char *program, char *const *env, const char *cwd, const struct loader *l, bool images,
+                    struct closure *ret, struct err *err)
+{
+    char *here = cwd ? xstrdup(cwd) : getcwd(NULL, 0);
+    struct closure c = { 0 };
+    struct search s;
+    int rc;
+
+    search_init(&s, &c, l, here ? here : "/", images);
+    rc = add_program(&s, program, err);
+    if (rc == 0) {
+        const struct object *o = &c.libs.v[c.main].object;
+
+        start(&s);
+        s.data = data_of(o);
+        if (o->dynamic && (o->interp || o->needed.n)) {
+            search_environment(&s, env);
+            search_preloads(&s, env);
+            search_walk(&s);
+            check_interp(&s);
+        }
+        *ret = c;
+    } else {
+        closure_release(&c);
+    }
+    search_release(&s);
+    free(here);
+    return rc;
+}
+
+int closure_extend(const struct closure *scope, const char *module, char *const *env, const char *cwd,
+                   const struct loader *l, bool images, struct closure *ret, struct err *err)
+{
+    const struct library *main = &scope->libs.v[scope->main];
+    char *here = cwd ? xstrdup(cwd) : getcwd(NULL, 0), *path = path_join(here ? here : "/", module), *host;
+    struct closure c = { 0 };
+    struct library *lib;
+    struct search s;
+    int rc;
+
+    search_init(&s, &c, l, here ? here : "/", images);
+    s.scope = scope;
+    lib = search_add_library(&s, module, WHY_PATH, 0);
+    lib->path = path;
+    host = search_host_path(&s, path);
+    rc = object_read(host, images, &lib->object, err);
+    if (rc == 0) {
+        s.origin = origin_of(&s, main->path);
+        start(&s);
+        s.data = data_of(&lib->object);
+        free(s.interp);
+        s.interp = xstrdup(main->object.interp ? main->object.interp : l->path);
+        search_list(&s, &s.main_rpath, main->object.rpath, ":", s.origin);
+        search_environment(&s, env);
+        search_walk(&s);
+        *ret = c;
+    } else {
+        closure_release(&c);
+    }
+    search_release(&s);
+    free(host);
+    free(here);
+    return rc;
+}
