@@ -58,7 +58,7 @@ static int check_picture(struct recon_ctx *ctx, const struct recon_kernel *k, co
 
     for (uint32_t at = 0; at < w * i->height; at++) /* clay is warm, the background cool */
         lit += p[3 * at] > p[3 * at + 2];
-    if (p[0] > p[2] || p[centre] <= p[centre + 2] || lit < (int)(w * i->height / 10) || lit > (int)(w * i->height * 6 / 10))
+    if (p[0] > p[2] || p[centre] <= p[centre + 2] || lit < (int)(w * i->height / 16) || lit > (int)(w * i->height * 6 / 10))
         return ctx->host->fail(ctx, CODE_INTERNAL, NULL, k->name, "self-test of '%s': %d of %u pixels show the sphere", k->name, lit,
                                w * i->height);
     return 0;

@@ -128,7 +128,7 @@ int preview_write(struct recon_ctx *ctx, const struct recon_value *params, uint8
 void preview_view_box(const struct recon_volume *volume, const struct recon_value *params, const double *box, struct view *ret);
 void preview_view(const struct recon_volume *volume, const struct recon_value *params, struct view *ret);
 /* The box of the samples near a surface, from how many there are at each index: dim[0] counts along x, then y, then z;
- * a thousandth is cut off at each end. A sample counts when it is observed and |tsdf| < 0.5. */
+ * a hundredth is cut off at each end. A sample counts when it is observed and |tsdf| < 0.5. */
 void preview_box(const struct recon_volume *volume, const uint64_t *counts, double box[6]);
 
 /* ---- files below ctx->out ---- */

@@ -24,14 +24,29 @@ void preview_box(const struct recon_volume *v, const uint64_t *counts, double bo
 
         for (uint32_t i = 0; i < v->dim[a]; i++)
             whole += counts[i];
-        while (first < last && (low += counts[first]) <= whole / 1000)
+        while (first < last && (low += counts[first]) <= whole / 100)
             first++;
-        while (last > first && (high += counts[last]) <= whole / 1000)
+        while (last > first && (high += counts[last]) <= whole / 100)
             last--;
         box[2 * a] = v->origin[a] + v->voxel * first;
         box[2 * a + 1] = v->origin[a] + v->voxel * last;
         counts += v->dim[a];
     }
+}
+
+/* How far from the middle of a box the eye must be so that its eight corners are in the picture. */
+static float distance_to(const float half[3], struct vec3 f, struct vec3 right, float tan_x, float tan_y)
+{
+    struct vec3 down = cross(f, right);
+    float least = 0;
+
+    for (int i = 0; i < 8; i++) {
+        struct vec3 c = v3(i & 1 ? half[0] : -half[0], i & 2 ? half[1] : -half[1], i & 4 ? half[2] : -half[2]);
+        float x = fabsf(v3_dot(c, right)) / tan_x, y = fabsf(v3_dot(c, down)) / tan_y, d = maxf(x, y) - v3_dot(c, f);
+
+        least = maxf(least, d);
+    }
+    return 1.04f * least;
 }
 
 void preview_view(const struct recon_volume *v, const struct recon_value *p, struct view *ret)
@@ -63,16 +78,16 @@ void preview_view_box(const struct recon_volume *v, const struct recon_value *p,
         right = v3_mul(cross(back, up), -1);
     f = v3_add(v3_mul(right, -from[0]), v3_add(v3_mul(up, -from[1]), v3_mul(back, -from[2])));
     f = v3_unit(f);
-    far_off = which == PREVIEW_VIEW_INSIDE ? 0 : 0.92f * radius / sinf(fov / 2);
-    eye = v3_sub(centre, v3_mul(f, far_off));
     right = v3_unit(cross(f, up));
     pixel = 2 * tanf(fov / 2) / (float)(w < h ? w : h);
+    far_off = which == PREVIEW_VIEW_INSIDE ? 0 : distance_to(half, f, right, pixel * (float)w / 2, pixel * (float)h / 2);
+    eye = v3_sub(centre, v3_mul(f, far_off));
     ret->eye = eye;
     ret->forward = f;
     ret->right = v3_mul(right, pixel);
     ret->down = v3_mul(cross(f, right), pixel);
     ret->world_down = v3_mul(up, -1);
-    ret->tmax = far_off + 2 * sqrtf(reach);
+    ret->tmax = far_off + radius + 2 * sqrtf(reach);
     ret->width = w;
     ret->height = h;
 }
