@@ -507,6 +507,7 @@ static void selftests(void **state)
             if ((*k)->selftest(&t.ctx))
                 fail_msg("%s of %s: %s", (*k)->name, modules[m]->name, t.text);
             assert_int_equal(t.live, 0);
+            test_ctx_release(&t);
         }
 }
 
