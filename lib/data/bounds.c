@@ -1,5 +1,5 @@
-/* The box that a dataset's depth shows, from a grid of pixels of a sample of frames. Each side is the quantile 0.001 of
- * its coordinate, plus a margin, so that single wild depths do not stretch it. */
+/* The box that a dataset's depth shows, from a grid of pixels of a sample of frames. Each side is the
+ * quantile 0.001 of its coordinate, plus a margin, so that single wild depths do not stretch it. */
 #include "config.h"
 #include "data/data_priv.h"
 
@@ -16,20 +16,22 @@ struct cloud {
     size_t n, cap;
 };
 
-static void add_frame(struct cloud *c, const struct folder *f, const struct frame_entry *e, const float *depth)
+static void add_frame(struct cloud *c, const struct folder *f, const struct frame_entry *e,
+                      const float *depth)
 {
     const struct recon_camera *k = &f->camera;
     uint32_t step = (uint32_t)ceil(sqrt((double)k->width * k->height / SAMPLE_PIXELS));
 
     for (uint32_t v = step / 2; v < k->height; v += step)
         for (uint32_t u = step / 2; u < k->width; u += step) {
-            double z = depth[(size_t)v * k->width + u], p[3] = { (u - k->cx) / k->fx * z, (v - k->cy) / k->fy * z, z };
+            double z = depth[(size_t)v * k->width + u],
+                   p[3] = {(u - k->cx) / k->fx * z, (v - k->cy) / k->fy * z, z};
 
             if (z <= 0 || c->n == c->cap)
                 continue;
             for (int a = 0; a < 3; a++)
-                c->axis[a][c->n] = (float)(e->pose[4 * a] * p[0] + e->pose[4 * a + 1] * p[1] + e->pose[4 * a + 2] * p[2] +
-                                           e->pose[4 * a + 3]);
+                c->axis[a][c->n] = (float)(e->pose[4 * a] * p[0] + e->pose[4 * a + 1] * p[1] +
+                                           e->pose[4 * a + 2] * p[2] + e->pose[4 * a + 3]);
             c->n++;
         }
 }
@@ -57,7 +59,9 @@ static void box_of(struct cloud *c, const struct frames_options *o, double ret[6
         if (whole > 2 * (hi - lo) + 2 * margin && o->warn) {
             char text[200];
 
-            snprintf(text, sizeof(text), "depth reaches from %.2f to %.2f m along %c, 99.8 %% of it from %.2f to %.2f m: the rest is cut off",
+            snprintf(text, sizeof(text),
+                     "depth reaches from %.2f to %.2f m along %c, 99.8 %% of it from %.2f to %.2f m: the "
+                     "rest is cut off",
                      c->axis[a][0], c->axis[a][c->n - 1], names[a], lo, hi);
             o->warn(o->warn_self, "bounds-outlier", "bounds", text);
         }
@@ -68,7 +72,8 @@ static void box_of(struct cloud *c, const struct frames_options *o, double ret[6
 
 int folder_bounds(const struct folder *f, const struct frames_options *o, double ret[6], struct fault *fault)
 {
-    size_t pixels = (size_t)f->camera.width * f->camera.height, frames = f->frames.n < SAMPLE_FRAMES ? f->frames.n : SAMPLE_FRAMES;
+    size_t pixels = (size_t)f->camera.width * f->camera.height,
+           frames = f->frames.n < SAMPLE_FRAMES ? f->frames.n : SAMPLE_FRAMES;
     struct cloud c = { .cap = frames * SAMPLE_PIXELS * 2 };
     float *depth = malloc(pixels * sizeof(float));
     int rc = depth ? 0 : fault_set(fault, CODE_MEMORY, NULL, "no memory for a frame of %zu pixels", pixels);

@@ -1,16 +1,17 @@
 /* data/data.h - readers and writers of what reconstruction takes and gives. The structs are recon/data.h's.
  *
- * Everything here works on host memory. Readers trust nothing: a file that is absent, no regular file, truncated,
- * garbage or larger in words than in bytes gives one line that names it and CODE_DATA; nothing blocks on a FIFO.
- * Writers write whole or not at all (CODE_CREATE, CODE_IO).
- * Arrays whose size comes from input are taken with the caller's allocator. */
+ * Everything here works on host memory. Readers trust nothing: a file that is absent, no regular file,
+ * truncated, garbage or larger in words than in bytes gives one line that names it and CODE_DATA; nothing
+ * blocks on a FIFO. Writers write whole or not at all (CODE_CREATE, CODE_IO). Arrays whose size comes from
+ * input are taken with the caller's allocator. */
 #ifndef DATA_DATA_H
 #define DATA_DATA_H
 
 #include "base/base.h"
 #include "recon/data.h"
 
-/* Why a reader refused: the error, and the name of the catalogue's rule (doc/checks) that it broke, or NULL. */
+/* Why a reader refused: the error, and the name of the catalogue's rule (doc/checks) that it broke, or NULL.
+ */
 struct fault {
     struct err err;
     const char *rule; /* "file-truncated", "depth-8bit", "pose-invalid", ... static text */
@@ -49,7 +50,8 @@ int jpeg_write(const char *path, const struct picture *p, int quality, struct er
 
 /* Sixteen numbers in text, row by row; "nan", "inf" are read (and then not rigid). */
 int pose_parse(const char *text, size_t n, const char *name, double ret[16], struct fault *fault);
-/* 0, or -1 with why: not finite, not a rotation within 1e-2, a reflection, last row not 0 0 0 1. Rule pose-invalid. */
+/* 0, or -1 with why: not finite, not a rotation within 1e-2, a reflection, last row not 0 0 0 1. Rule
+ * pose-invalid. */
 int pose_check(const double pose[16], const char *name, struct fault *fault);
 /* Nine numbers, row by row, as camera-intrinsics.txt: fx 0 cx, 0 fy cy, 0 0 1. */
 int camera_parse(const char *text, size_t n, const char *name, struct recon_camera *ret, struct fault *fault);
@@ -64,13 +66,15 @@ struct frames_options {
     bool no_color;
     uint64_t every, limit; /* 0: 1, all */
     int threads;          /* decoders; 0: 1 */
-    /* told of each frame left out and of doubtful data, in order; called from frames_open only; may be NULL */
+    /* told of each frame left out and of doubtful data, in order; called from frames_open only; may be NULL
+     */
     void (*warn)(void *self, const char *rule, const char *object, const char *text);
     void *warn_self;
 };
 struct frames_source;
 /* Reads all poses and all picture headers; decodes nothing but a sample for the bounds. */
-int frames_open(const char *folder, const struct frames_options *o, struct frames_source **ret, struct fault *fault);
+int frames_open(const char *folder, const struct frames_options *o, struct frames_source **ret,
+                struct fault *fault);
 const struct recon_camera *frames_camera(const struct frames_source *s);
 uint64_t frames_count(const struct frames_source *s);
 uint64_t frames_skipped(const struct frames_source *s);
@@ -92,7 +96,8 @@ int frames_write_camera(const char *folder, const struct recon_camera *camera, s
 /* ---- volumes (NPZ, doc/format-volume.md) -------------------------------------------------------------- */
 
 /* truncation stays 0 when the file does not say it; weight and rgb are NULL when absent. */
-int volume_read(const char *path, const struct data_alloc *alloc, struct recon_volume *ret, struct fault *fault);
+int volume_read(const char *path, const struct data_alloc *alloc, struct recon_volume *ret,
+                struct fault *fault);
 /* Shape alone, nothing allocated. */
 int volume_probe(const char *path, struct recon_volume *ret, struct fault *fault);
 int volume_write(const char *path, const struct recon_volume *v, bool compress, struct err *err);

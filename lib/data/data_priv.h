@@ -55,7 +55,8 @@ struct zip_piece {
     const void *p;
     uint64_t n;
 };
-int zip_out_add(struct zip_out *z, const char *name, const struct zip_piece *pieces, size_t n, struct err *err);
+int zip_out_add(struct zip_out *z, const char *name, const struct zip_piece *pieces, size_t n,
+                struct err *err);
 int zip_out_commit(struct zip_out *z, struct err *err);
 void zip_out_abort(struct zip_out *z);
 
@@ -79,11 +80,12 @@ struct folder {
 };
 int folder_scan(const char *path, const struct frames_options *o, struct folder *ret, struct fault *fault);
 void folder_release(struct folder *f);
-char *folder_file(const struct folder *f, const struct frame_entry *e, const char *suffix); /* owned by the caller */
+char *folder_file(const struct folder *f, const struct frame_entry *e,
+                  const char *suffix); /* owned by the caller */
 
 /* One frame: depth (width * height) in metres and, when rgb is not NULL, its colours. decode.c */
-int frame_decode(const struct folder *f, const struct frame_entry *e, const struct frames_options *o, float *depth,
-                 uint8_t *rgb, struct fault *fault);
+int frame_decode(const struct folder *f, const struct frame_entry *e, const struct frames_options *o,
+                 float *depth, uint8_t *rgb, struct fault *fault);
 /* Box of what a sample of frames shows; NaN when nothing. Warns of outliers. bounds.c */
 int folder_bounds(const struct folder *f, const struct frames_options *o, double ret[6], struct fault *fault);
 

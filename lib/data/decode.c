@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-static int decode_depth(const struct folder *f, const char *path, const struct frames_options *o, float *depth,
-                        struct fault *fault)
+static int decode_depth(const struct folder *f, const char *path, const struct frames_options *o,
+                        float *depth, struct fault *fault)
 {
     double scale = o->depth_scale > 0 ? o->depth_scale : 0.001, most = o->depth_max;
     size_t n = (size_t)f->camera.width * f->camera.height;
@@ -37,10 +37,13 @@ static int decode_color(const struct folder *f, const char *path, uint8_t *rgb, 
     if (rc)
         return -1;
     if (p.width != f->camera.width || p.height != f->camera.height)
-        rc = fault_set(fault, CODE_DATA, NULL, "'%s' has %u x %u pixels, its depth %u x %u: register the pictures, or set color = false",
-                       path, p.width, p.height, f->camera.width, f->camera.height);
+        rc = fault_set(
+            fault, CODE_DATA, NULL,
+            "'%s' has %u x %u pixels, its depth %u x %u: register the pictures, or set color = false", path,
+            p.width, p.height, f->camera.width, f->camera.height);
     else if (p.bits != 8)
-        rc = fault_set(fault, CODE_DATA, "texture-channels", "'%s' has %u bits a channel, colour has 8", path, p.bits);
+        rc = fault_set(fault, CODE_DATA, "texture-channels", "'%s' has %u bits a channel, colour has 8", path,
+                       p.bits);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         from = (const uint8_t *)p.pixels + i * p.channels;
         rgb[3 * i] = from[0];
@@ -51,8 +54,8 @@ static int decode_color(const struct folder *f, const char *path, uint8_t *rgb, 
     return rc;
 }
 
-int frame_decode(const struct folder *f, const struct frame_entry *e, const struct frames_options *o, float *depth,
-                 uint8_t *rgb, struct fault *fault)
+int frame_decode(const struct folder *f, const struct frame_entry *e, const struct frames_options *o,
+                 float *depth, uint8_t *rgb, struct fault *fault)
 {
     char *path = folder_file(f, e, "depth.png");
     int rc = decode_depth(f, path, o, depth, fault);

@@ -58,8 +58,9 @@ int data_pread(int fd, const char *path, void *to, size_t n, uint64_t offset, st
         if (got < 0)
             return fault_set(fault, CODE_IO, NULL, "cannot read '%s': %s", path, strerror(errno));
         if (got == 0)
-            return fault_set(fault, CODE_DATA, "file-truncated", "'%s' is truncated: %zu bytes at %llu are wanted, it ends at %llu",
-                             path, n, (unsigned long long)offset, (unsigned long long)offset);
+            return fault_set(fault, CODE_DATA, "file-truncated",
+                             "'%s' is truncated: %zu bytes at %llu are wanted, it ends at %llu", path, n,
+                             (unsigned long long)offset, (unsigned long long)offset);
         p += got;
         n -= (size_t)got;
         offset += (uint64_t)got;

@@ -39,7 +39,9 @@ static int list_stems(const char *path, struct strv *stems, struct strv *names, 
         return fault_set(fault, CODE_DATA, NULL, "cannot open dataset '%s': %s", path, strerror(errno));
     if (!S_ISDIR(st.st_mode))
         return fault_set(fault, CODE_DATA, NULL, "dataset '%s' is %s, a folder of frames is wanted", path,
-                         S_ISREG(st.st_mode) ? "a file" : S_ISFIFO(st.st_mode) ? "a FIFO" : "a device or socket");
+                         S_ISREG(st.st_mode)    ? "a file"
+                         : S_ISFIFO(st.st_mode) ? "a FIFO"
+                                                : "a device or socket");
     if (!(d = opendir(path)))
         return fault_set(fault, CODE_DATA, NULL, "cannot read dataset '%s': %s", path, strerror(errno));
     while ((e = readdir(d))) {
@@ -57,7 +59,8 @@ static int list_stems(const char *path, struct strv *stems, struct strv *names, 
     if (names->n)
         qsort(names->v, names->n, sizeof(char *), by_name);
     if (!stems->n)
-        return fault_set(fault, CODE_DATA, NULL, "dataset '%s' holds no frame: no file '*%s'", path, DEPTH_SUFFIX);
+        return fault_set(fault, CODE_DATA, NULL, "dataset '%s' holds no frame: no file '*%s'", path,
+                         DEPTH_SUFFIX);
     qsort(stems->v, stems->n, sizeof(char *), by_name);
     return 0;
 }
@@ -96,15 +99,16 @@ static int check_depth(struct folder *f, const struct frame_entry *e, struct fau
     int rc = png_probe(path, &p, fault);
 
     if (rc == 0 && (p.bits != 16 || p.channels != 1))
-        rc = fault_set(fault, CODE_DATA, "depth-8bit", "'%s' has %u channel(s) of %u bits, depth is 1 of 16: write it as 16-bit PNG",
-                       path, p.channels, p.bits);
+        rc = fault_set(fault, CODE_DATA, "depth-8bit",
+                       "'%s' has %u channel(s) of %u bits, depth is 1 of 16: write it as 16-bit PNG", path,
+                       p.channels, p.bits);
     if (rc == 0 && !f->camera.width) {
         f->camera.width = p.width;
         f->camera.height = p.height;
     }
     if (rc == 0 && (p.width != f->camera.width || p.height != f->camera.height))
-        rc = fault_set(fault, CODE_DATA, NULL, "'%s' has %u x %u pixels, the frames before it have %u x %u", path, p.width, p.height,
-                       f->camera.width, f->camera.height);
+        rc = fault_set(fault, CODE_DATA, NULL, "'%s' has %u x %u pixels, the frames before it have %u x %u",
+                       path, p.width, p.height, f->camera.width, f->camera.height);
     free(path);
     return rc;
 }
@@ -150,7 +154,10 @@ static int add_frame(struct folder *f, const char *stem, uint64_t index, const s
         return -1;
     }
     if (!o->no_color)
-        snprintf(e.color, sizeof(e.color), "%s", listed(names, stem, "color.jpg") ? "color.jpg" : listed(names, stem, "color.png") ? "color.png" : "");
+        snprintf(e.color, sizeof(e.color), "%s",
+                 listed(names, stem, "color.jpg")   ? "color.jpg"
+                 : listed(names, stem, "color.png") ? "color.png"
+                                                    : "");
     f->colored |= e.color[0] != 0;
     *VEC_ADD(&f->frames) = e;
     return 0;
@@ -175,8 +182,9 @@ int folder_scan(const char *path, const struct frames_options *o, struct folder 
         rc = add_frame(&f, stems.v[i], i, &names, o, fault);
     }
     if (rc == 0 && f.frames.n < f.skipped)
-        rc = fault_set(fault, CODE_DATA, "pose-invalid", "dataset '%s': only %zu of %llu frames have a usable pose, half are wanted",
-                       path, f.frames.n, (unsigned long long)(f.frames.n + f.skipped));
+        rc = fault_set(fault, CODE_DATA, "pose-invalid",
+                       "dataset '%s': only %zu of %llu frames have a usable pose, half are wanted", path,
+                       f.frames.n, (unsigned long long)(f.frames.n + f.skipped));
     strv_release(&stems);
     strv_release(&names);
     if (rc)

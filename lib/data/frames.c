@@ -1,5 +1,5 @@
-/* Frames decoded ahead by threads into a ring of slots and given out in order. Slot i % depth holds frame i; a decoder
- * takes the next frame when its slot is free; the taker waits for the slot of its frame. */
+/* Frames decoded ahead by threads into a ring of slots and given out in order. Slot i % depth holds frame i;
+ * a decoder takes the next frame when its slot is free; the taker waits for the slot of its frame. */
 #include "config.h"
 #include "data/data_priv.h"
 
@@ -83,12 +83,14 @@ static int take_slots(struct frames_source *s, struct fault *fault)
         s->slot[i].depth = malloc(pixels * sizeof(float));
         s->slot[i].rgb = s->folder.colored ? malloc(pixels * 3) : NULL;
         if (!s->slot[i].depth || (s->folder.colored && !s->slot[i].rgb))
-            return fault_set(fault, CODE_MEMORY, NULL, "no memory to decode %zu frames of %zu pixels ahead", s->depth, pixels);
+            return fault_set(fault, CODE_MEMORY, NULL, "no memory to decode %zu frames of %zu pixels ahead",
+                             s->depth, pixels);
     }
     return 0;
 }
 
-int frames_open(const char *folder, const struct frames_options *o, struct frames_source **ret, struct fault *fault)
+int frames_open(const char *folder, const struct frames_options *o, struct frames_source **ret,
+                struct fault *fault)
 {
     struct frames_source *s = xcalloc(1, sizeof(*s));
 
@@ -137,7 +139,8 @@ const double *frames_bounds(const struct frames_source *s)
 
 uint64_t frames_bytes(const struct frames_source *s)
 {
-    return (uint64_t)s->depth * s->folder.camera.width * s->folder.camera.height * (s->folder.colored ? 7 : 4);
+    return (uint64_t)s->depth * s->folder.camera.width * s->folder.camera.height *
+           (s->folder.colored ? 7 : 4);
 }
 
 int frames_next(struct frames_source *s, struct recon_frame *ret, struct fault *fault)
@@ -174,7 +177,8 @@ int frames_next(struct frames_source *s, struct recon_frame *ret, struct fault *
             *fault = t->fault;
         return -1;
     }
-    *ret = (struct recon_frame){ .depth = t->depth, .color = e->color[0] ? t->rgb : NULL, .name = e->stem, .index = e->index };
+    *ret = (struct recon_frame){
+        .depth = t->depth, .color = e->color[0] ? t->rgb : NULL, .name = e->stem, .index = e->index};
     memcpy(ret->pose, e->pose, sizeof(ret->pose));
     return 1;
 }

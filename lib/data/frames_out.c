@@ -18,7 +18,8 @@ static int write_text(const char *folder, const char *name, const struct str *t,
     return rc;
 }
 
-static int write_depth(const char *path, const struct recon_frame *frame, const struct recon_camera *c, struct err *err)
+static int write_depth(const char *path, const struct recon_frame *frame, const struct recon_camera *c,
+                       struct err *err)
 {
     size_t n = (size_t)c->width * c->height;
     uint16_t *mm = malloc(n * sizeof(*mm));

@@ -19,12 +19,14 @@ int jpeg_read_bytes(const void *data, size_t n, const char *name, struct picture
     if (!tj)
         return fault_set(fault, CODE_MEMORY, NULL, "no memory for the picture '%s'", name);
     if (n > ULONG_MAX || tjDecompressHeader3(tj, data, (unsigned long)n, &w, &h, &sub, &space)) {
-        fault_set(fault, CODE_DATA, starts_as_jpeg(data, n) ? "file-truncated" : NULL, "JPEG '%s' is damaged: %s", name, tjGetErrorStr2(tj));
+        fault_set(fault, CODE_DATA, starts_as_jpeg(data, n) ? "file-truncated" : NULL,
+                  "JPEG '%s' is damaged: %s", name, tjGetErrorStr2(tj));
         goto out;
     }
-    if (w <= 0 || h <= 0 || w > (int)PICTURE_SIDE_MAX || h > (int)PICTURE_SIDE_MAX || (uint64_t)w * (uint64_t)h / 4096 > n) {
-        fault_set(fault, CODE_DATA, "file-truncated", "JPEG '%s' says %d x %d pixels, its %zu bytes cannot hold them", name, w, h,
-                  n);
+    if (w <= 0 || h <= 0 || w > (int)PICTURE_SIDE_MAX || h > (int)PICTURE_SIDE_MAX ||
+        (uint64_t)w * (uint64_t)h / 4096 > n) {
+        fault_set(fault, CODE_DATA, "file-truncated",
+                  "JPEG '%s' says %d x %d pixels, its %zu bytes cannot hold them", name, w, h, n);
         goto out;
     }
     p.width = (uint32_t)w;
@@ -68,7 +70,8 @@ int jpeg_write(const char *path, const struct picture *p, int quality, struct er
 
     if (!tj)
         return err_set(err, CODE_MEMORY, "no memory to encode '%s'", path);
-    rc = tjCompress2(tj, p->pixels, (int)p->width, 0, (int)p->height, TJPF_RGB, &buffer, &n, TJSAMP_420, quality, 0);
+    rc = tjCompress2(tj, p->pixels, (int)p->width, 0, (int)p->height, TJPF_RGB, &buffer, &n, TJSAMP_420,
+                     quality, 0);
     if (rc)
         err_set(err, CODE_INTERNAL, "cannot encode '%s': %s", path, tjGetErrorStr2(tj));
     else

@@ -10,7 +10,8 @@ static void write_head(FILE *f, const struct recon_mesh *m)
         fputs("property float nx\nproperty float ny\nproperty float nz\n", f);
     if (m->rgb)
         fputs("property uchar red\nproperty uchar green\nproperty uchar blue\n", f);
-    fprintf(f, "element face %llu\nproperty list uchar int vertex_indices\nend_header\n", (unsigned long long)m->faces);
+    fprintf(f, "element face %llu\nproperty list uchar int vertex_indices\nend_header\n",
+            (unsigned long long)m->faces);
 }
 
 /* the machine is little-endian wherever CUDA and Slurm run; refused elsewhere at compile time */
@@ -23,8 +24,8 @@ int ply_write(const char *path, const struct recon_mesh *m, struct err *err)
     size_t n = 0;
 
     if (m->vertices > INT32_MAX)
-        return err_set(err, CODE_DATA, "mesh of %llu vertices does not fit PLY's int indices, at most %d", (unsigned long long)m->vertices,
-                       INT32_MAX);
+        return err_set(err, CODE_DATA, "mesh of %llu vertices does not fit PLY's int indices, at most %d",
+                       (unsigned long long)m->vertices, INT32_MAX);
     if (file_open_out(&o, path, 0644, err))
         return -1;
     write_head(o.f, m);

@@ -16,16 +16,17 @@ static int refuse(const char *name, int rc, size_t n, struct fault *fault)
     if (rc == SPNG_EMEM)
         return fault_set(fault, CODE_MEMORY, NULL, "no memory for the picture '%s'", name);
     if (rc == SPNG_IO_EOF)
-        return fault_set(fault, CODE_DATA, "file-truncated", "PNG '%s' is truncated: its %zu bytes end before the picture does",
-                         name, n);
-    return fault_set(fault, CODE_DATA, rc == SPNG_ESIGNATURE ? NULL : "file-truncated", "PNG '%s' is damaged: %s", name,
-                     spng_strerror(rc));
+        return fault_set(fault, CODE_DATA, "file-truncated",
+                         "PNG '%s' is truncated: its %zu bytes end before the picture does", name, n);
+    return fault_set(fault, CODE_DATA, rc == SPNG_ESIGNATURE ? NULL : "file-truncated",
+                     "PNG '%s' is damaged: %s", name, spng_strerror(rc));
 }
 
 /* The form a picture is decoded to. */
 static int form_of(const struct spng_ihdr *h, struct picture *ret)
 {
-    bool alpha = h->color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA || h->color_type == SPNG_COLOR_TYPE_TRUECOLOR_ALPHA;
+    bool alpha =
+        h->color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA || h->color_type == SPNG_COLOR_TYPE_TRUECOLOR_ALPHA;
 
     ret->width = h->width;
     ret->height = h->height;
@@ -60,7 +61,8 @@ int png_read_bytes(const void *data, size_t n, const char *name, struct picture 
     format = form_of(&h, &p);
     if ((rc = spng_decoded_image_size(ctx, format, &size)))
         goto out;
-    /* deflate packs at most about 1:1032, so a picture that is larger in words than in bytes is not asked memory for */
+    /* deflate packs at most about 1:1032, so a picture that is larger in words than in bytes is not asked
+     * memory for */
     if (size / 1100 > n) {
         rc = SPNG_IO_EOF;
         goto out;
@@ -93,7 +95,8 @@ int png_read(const char *path, struct picture *ret, struct fault *fault)
 
 int png_probe(const char *path, struct picture *ret, struct fault *fault)
 {
-    static const unsigned char sig[16] = { 0x89, 'P', 'N', 'G', 13, 10, 26, 10, 0, 0, 0, 13, 'I', 'H', 'D', 'R' };
+    static const unsigned char sig[16] = {0x89, 'P', 'N', 'G', 13,  10,  26,  10,
+                                          0,    0,   0,   13,  'I', 'H', 'D', 'R'};
     static const uint8_t channels[8] = { 1, 0, 3, 3, 2, 0, 4, 0 };
     unsigned char b[33];
     uint64_t size;
@@ -108,13 +111,14 @@ int png_probe(const char *path, struct picture *ret, struct fault *fault)
     close(fd);
     if (memcmp(b, sig, sizeof(sig)) || b[25] > 6 || !channels[b[25]])
         return fault_set(fault, CODE_DATA, NULL, "'%s' is no PNG picture", path);
-    *ret = (struct picture){ .width = (uint32_t)b[16] << 24 | (uint32_t)b[17] << 16 | (uint32_t)b[18] << 8 | b[19],
-                             .height = (uint32_t)b[20] << 24 | (uint32_t)b[21] << 16 | (uint32_t)b[22] << 8 | b[23],
-                             .channels = channels[b[25]],
-                             .bits = b[24] };
+    *ret = (struct picture){
+        .width = (uint32_t)b[16] << 24 | (uint32_t)b[17] << 16 | (uint32_t)b[18] << 8 | b[19],
+        .height = (uint32_t)b[20] << 24 | (uint32_t)b[21] << 16 | (uint32_t)b[22] << 8 | b[23],
+        .channels = channels[b[25]],
+        .bits = b[24]};
     if (!ret->width || !ret->height || ret->width > PICTURE_SIDE_MAX || ret->height > PICTURE_SIDE_MAX)
-        return fault_set(fault, CODE_DATA, NULL, "PNG '%s' says %u x %u pixels, 1 to %u a side are read", path, ret->width,
-                         ret->height, PICTURE_SIDE_MAX);
+        return fault_set(fault, CODE_DATA, NULL, "PNG '%s' says %u x %u pixels, 1 to %u a side are read",
+                         path, ret->width, ret->height, PICTURE_SIDE_MAX);
     return 0;
 }
 
@@ -144,7 +148,8 @@ int png_write(const char *path, const struct picture *p, int level, struct err *
     spng_ctx_free(ctx);
     if (rc) {
         free(buffer);
-        return err_set(err, rc == SPNG_EMEM ? CODE_MEMORY : CODE_INTERNAL, "cannot encode '%s': %s", path, spng_strerror(rc));
+        return err_set(err, rc == SPNG_EMEM ? CODE_MEMORY : CODE_INTERNAL, "cannot encode '%s': %s", path,
+                       spng_strerror(rc));
     }
     rc = file_write(path, buffer, n, 0644, err);
     free(buffer);

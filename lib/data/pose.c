@@ -31,7 +31,8 @@ static int numbers(const char *text, size_t n, const char *name, double *ret, si
             return fault_set(fault, CODE_DATA, rule, "'%s' holds more than %zu numbers", name, want);
         ret[got++] = strtod(word, &end);
         if (end == word || *end)
-            return fault_set(fault, CODE_DATA, rule, "'%s' holds text that is no number where %zu numbers are wanted", name, want);
+            return fault_set(fault, CODE_DATA, rule,
+                             "'%s' holds text that is no number where %zu numbers are wanted", name, want);
     }
     if (got != want)
         return fault_set(fault, CODE_DATA, rule, "'%s' holds %zu numbers, %zu are wanted", name, got, want);
@@ -50,11 +51,13 @@ int pose_check(const double pose[16], const char *name, struct fault *fault)
 
     for (int i = 0; i < 16; i++)
         if (!isfinite(pose[i]))
-            return fault_set(fault, CODE_DATA, "pose-invalid", "pose of '%s' is not finite: row %d, column %d is %g", name, i / 4,
-                             i % 4, pose[i]);
+            return fault_set(fault, CODE_DATA, "pose-invalid",
+                             "pose of '%s' is not finite: row %d, column %d is %g", name, i / 4, i % 4,
+                             pose[i]);
     for (int i = 0; i < 4; i++)
         if (fabs(pose[12 + i] - last[i]) > RIGID_TOLERANCE)
-            return fault_set(fault, CODE_DATA, "pose-invalid", "pose of '%s' is not rigid: last row is not 0 0 0 1", name);
+            return fault_set(fault, CODE_DATA, "pose-invalid",
+                             "pose of '%s' is not rigid: last row is not 0 0 0 1", name);
     for (int i = 0; i < 3; i++)
         for (int j = i; j < 3; j++) {
             double dot = pose[i] * pose[j] + pose[4 + i] * pose[4 + j] + pose[8 + i] * pose[8 + j] - (i == j);
@@ -62,13 +65,15 @@ int pose_check(const double pose[16], const char *name, struct fault *fault)
             worst = fmax(worst, fabs(dot));
         }
     if (worst > RIGID_TOLERANCE)
-        return fault_set(fault, CODE_DATA, "pose-invalid", "pose of '%s' is not rigid: off from a rotation by %.3g, at most %g wanted",
-                         name, worst, RIGID_TOLERANCE);
-    det = pose[0] * (pose[5] * pose[10] - pose[6] * pose[9]) - pose[1] * (pose[4] * pose[10] - pose[6] * pose[8]) +
+        return fault_set(fault, CODE_DATA, "pose-invalid",
+                         "pose of '%s' is not rigid: off from a rotation by %.3g, at most %g wanted", name,
+                         worst, RIGID_TOLERANCE);
+    det = pose[0] * (pose[5] * pose[10] - pose[6] * pose[9]) -
+          pose[1] * (pose[4] * pose[10] - pose[6] * pose[8]) +
           pose[2] * (pose[4] * pose[9] - pose[5] * pose[8]);
     if (det < 0)
-        return fault_set(fault, CODE_DATA, "pose-invalid", "pose of '%s' is a reflection (determinant %.3g), a rotation is wanted",
-                         name, det);
+        return fault_set(fault, CODE_DATA, "pose-invalid",
+                         "pose of '%s' is a reflection (determinant %.3g), a rotation is wanted", name, det);
     return 0;
 }
 
@@ -82,7 +87,8 @@ int camera_parse(const char *text, size_t n, const char *name, struct recon_came
         if (!isfinite(k[i]))
             return fault_set(fault, CODE_DATA, NULL, "'%s' holds a number that is not finite", name);
     if (k[0] <= 0 || k[4] <= 0 || fabs(k[8] - 1) > 1e-6)
-        return fault_set(fault, CODE_DATA, NULL, "'%s' is no camera: fx %g and fy %g must be above 0, the last number %g must be 1",
+        return fault_set(fault, CODE_DATA, NULL,
+                         "'%s' is no camera: fx %g and fy %g must be above 0, the last number %g must be 1",
                          name, k[0], k[4], k[8]);
     *ret = (struct recon_camera){ .fx = k[0], .fy = k[4], .cx = k[2], .cy = k[5] };
     return 0;

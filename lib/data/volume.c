@@ -13,7 +13,8 @@ struct npy {
     uint64_t dim[4], count;
 };
 
-static int bad_array(const struct zip_stream *s, const char *path, const char *key, const char *what, struct fault *fault)
+static int bad_array(const struct zip_stream *s, const char *path, const char *key, const char *what,
+                     struct fault *fault)
 {
     (void)s;
     return fault_set(fault, CODE_DATA, NULL, "array '%s' of '%s' %s", key, path, what);
@@ -44,13 +45,15 @@ static int parse_shape(const char *p, struct npy *a)
 
 static int parse_header(const char *h, struct npy *a)
 {
-    const char *descr = strstr(h, "'descr'"), *order = strstr(h, "'fortran_order'"), *shape = strstr(h, "'shape'");
+    const char *descr = strstr(h, "'descr'"), *order = strstr(h, "'fortran_order'"),
+               *shape = strstr(h, "'shape'");
     char endian, kind;
     int item;
 
     if (!descr || !order || !shape || !(descr = strchr(descr + 7, '\'')) || !(shape = strchr(shape, '(')))
         return -1;
-    if (sscanf(descr, "'%c%c%d'", &endian, &kind, &item) != 3 || !strchr("<|=", endian) || !strchr("fuib", kind))
+    if (sscanf(descr, "'%c%c%d'", &endian, &kind, &item) != 3 || !strchr("<|=", endian) ||
+        !strchr("fuib", kind))
         return -1;
     if (item != 1 && item != 2 && item != 4 && item != 8)
         return -1;
@@ -60,8 +63,8 @@ static int parse_header(const char *h, struct npy *a)
     return parse_shape(shape + 1, a);
 }
 
-static int read_header(struct zip_stream *s, const char *path, const char *key, const struct zip_member *m, struct npy *a,
-                       struct fault *fault)
+static int read_header(struct zip_stream *s, const char *path, const char *key, const struct zip_member *m,
+                       struct npy *a, struct fault *fault)
 {
     unsigned char b[12];
     char text[8192];
@@ -85,12 +88,16 @@ static int read_header(struct zip_stream *s, const char *path, const char *key, 
         return -1;
     text[n] = 0;
     if (parse_header(text, a))
-        return bad_array(s, path, key, "has a type or shape that is not read (little-endian f2 f4 f8, u1..u8, i1..i8, 4 axes)", fault);
+        return bad_array(
+            s, path, key,
+            "has a type or shape that is not read (little-endian f2 f4 f8, u1..u8, i1..i8, 4 axes)", fault);
     if (a->fortran && a->dims > 1)
         return bad_array(s, path, key, "is in Fortran order: save numpy.ascontiguousarray of it", fault);
     if (m->size - lead - n != a->count * (uint64_t)a->item)
-        return fault_set(fault, CODE_DATA, "file-truncated", "array '%s' of '%s' has %llu bytes, its shape wants %llu", key, path,
-                         (unsigned long long)(m->size - lead - n), (unsigned long long)(a->count * (uint64_t)a->item));
+        return fault_set(fault, CODE_DATA, "file-truncated",
+                         "array '%s' of '%s' has %llu bytes, its shape wants %llu", key, path,
+                         (unsigned long long)(m->size - lead - n),
+                         (unsigned long long)(a->count * (uint64_t)a->item));
     return 0;
 }
 
@@ -132,7 +139,8 @@ static void to_double(const struct npy *a, const unsigned char *from, size_t n, 
 enum { BLOCK = 8192 };
 
 /* all values as float (rgb NULL) or as bytes */
-static int read_values(struct zip_stream *s, const struct npy *a, float *to, uint8_t *rgb, struct fault *fault)
+static int read_values(struct zip_stream *s, const struct npy *a, float *to, uint8_t *rgb,
+                       struct fault *fault)
 {
     unsigned char raw[BLOCK * 8];
     double values[BLOCK];
@@ -184,7 +192,8 @@ static int read_small(const struct reader *r, const char *key, double ret[3], st
     if (read_header(s, r->path, key, m, &a, fault) == 0) {
         if (a.count < 1 || a.count > 3)
             bad_array(s, r->path, key, "has not 1 to 3 numbers", fault);
-        else if (zip_stream_read(s, raw, (size_t)a.count * (size_t)a.item, fault) == 0 && zip_stream_end(s, fault) == 0) {
+        else if (zip_stream_read(s, raw, (size_t)a.count * (size_t)a.item, fault) == 0 &&
+                 zip_stream_end(s, fault) == 0) {
             to_double(&a, raw, (size_t)a.count, ret);
             rc = (int)a.count;
         }
@@ -201,20 +210,23 @@ static int check_shape(struct reader *r, const char *key, const struct npy *a, b
     const uint32_t *d = r->v.dim;
 
     if (a->dims != (rgb ? 4 : 3) || (rgb && a->dim[3] != 3))
-        return fault_set(fault, CODE_DATA, NULL, "array '%s' of '%s' has %d axes, %s are wanted", key, r->path, a->dims,
-                         rgb ? "x, y, z and 3 colours" : "x, y, z");
+        return fault_set(fault, CODE_DATA, NULL, "array '%s' of '%s' has %d axes, %s are wanted", key,
+                         r->path, a->dims, rgb ? "x, y, z and 3 colours" : "x, y, z");
     if (str_eq(key, "tsdf")) {
         for (int i = 0; i < 3; i++) {
             if (a->dim[i] < 1 || a->dim[i] > (1u << 20))
-                return fault_set(fault, CODE_DATA, NULL, "array 'tsdf' of '%s' has an axis of %llu samples, 1 to 1048576 are read",
+                return fault_set(fault, CODE_DATA, NULL,
+                                 "array 'tsdf' of '%s' has an axis of %llu samples, 1 to 1048576 are read",
                                  r->path, (unsigned long long)a->dim[i]);
             r->v.dim[i] = (uint32_t)a->dim[i];
         }
         return 0;
     }
     if (a->dim[0] != d[0] || a->dim[1] != d[1] || a->dim[2] != d[2])
-        return fault_set(fault, CODE_DATA, NULL, "array '%s' of '%s' is %llu x %llu x %llu, its tsdf %u x %u x %u", key, r->path,
-                         (unsigned long long)a->dim[0], (unsigned long long)a->dim[1], (unsigned long long)a->dim[2], d[0], d[1], d[2]);
+        return fault_set(fault, CODE_DATA, NULL,
+                         "array '%s' of '%s' is %llu x %llu x %llu, its tsdf %u x %u x %u", key, r->path,
+                         (unsigned long long)a->dim[0], (unsigned long long)a->dim[1],
+                         (unsigned long long)a->dim[2], d[0], d[1], d[2]);
     return 0;
 }
 
@@ -234,8 +246,9 @@ static int read_big(struct reader *r, const char *key, float **ret, uint8_t **rg
     if (rc == 0 && r->alloc) {
         to = r->alloc->alloc(r->alloc->self, a.count * (rgb ? 1 : 4));
         if (!to)
-            rc = fault_set(fault, CODE_MEMORY, "volume-too-big", "no memory for array '%s' of '%s', %u x %u x %u", key, r->path,
-                           r->v.dim[0], r->v.dim[1], r->v.dim[2]);
+            rc = fault_set(fault, CODE_MEMORY, "volume-too-big",
+                           "no memory for array '%s' of '%s', %u x %u x %u", key, r->path, r->v.dim[0],
+                           r->v.dim[1], r->v.dim[2]);
         if (rgb)
             *rgb = to;
         else
@@ -270,7 +283,8 @@ static int read_frame(struct reader *r, struct fault *fault)
     return 0;
 }
 
-static int read_all(const char *path, const struct data_alloc *alloc, struct recon_volume *ret, struct fault *fault)
+static int read_all(const char *path, const struct data_alloc *alloc, struct recon_volume *ret,
+                    struct fault *fault)
 {
     struct reader r = { .path = path, .alloc = alloc };
     const char *colour;
@@ -302,7 +316,8 @@ static int read_all(const char *path, const struct data_alloc *alloc, struct rec
     return rc;
 }
 
-int volume_read(const char *path, const struct data_alloc *alloc, struct recon_volume *ret, struct fault *fault)
+int volume_read(const char *path, const struct data_alloc *alloc, struct recon_volume *ret,
+                struct fault *fault)
 {
     return read_all(path, alloc, ret, fault);
 }
@@ -314,13 +329,14 @@ int volume_probe(const char *path, struct recon_volume *ret, struct fault *fault
 
 /* ---- writing ---- */
 
-static int add_array(struct zip_out *z, const char *key, const char *descr, const char *shape, const void *p, uint64_t bytes,
-                     struct err *err)
+static int add_array(struct zip_out *z, const char *key, const char *descr, const char *shape, const void *p,
+                     uint64_t bytes, struct err *err)
 {
     char head[256] = "\x93NUMPY\x01", name[32];
     size_t n = 10, whole = 128;
 
-    n += (size_t)snprintf(head + 10, sizeof(head) - 10, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);
+    n += (size_t)snprintf(head + 10, sizeof(head) - 10,
+                          "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);
     memset(head + n, ' ', whole - n);
     head[7] = 0;
     head[8] = (char)(whole - 10);

@@ -83,11 +83,14 @@ static void zip64_field(const unsigned char *extra, size_t n, struct zip_member 
     }
 }
 
-static int add_member(struct zip *z, const unsigned char *c, const char *name, size_t name_n, size_t extra_n, uint64_t size,
-                      struct fault *fault)
+static int add_member(struct zip *z, const unsigned char *c, const char *name, size_t name_n, size_t extra_n,
+                      uint64_t size, struct fault *fault)
 {
-    struct zip_member m = { .method = (int)le(c + 10, 2), .crc = le(c + 16, 4), .packed = le(c + 20, 4), .size = le(c + 24, 4),
-                            .at = le(c + 42, 4) };
+    struct zip_member m = {.method = (int)le(c + 10, 2),
+                           .crc = le(c + 16, 4),
+                           .packed = le(c + 20, 4),
+                           .size = le(c + 24, 4),
+                           .at = le(c + 42, 4)};
     unsigned char local[LOCAL];
 
     if (name_n >= sizeof(m.name))
@@ -104,7 +107,8 @@ static int add_member(struct zip *z, const unsigned char *c, const char *name, s
     if (m.at > size || m.packed > size - m.at)
         return damaged(z->path, "a member is longer than the file", fault);
     if ((le(c + 8, 2) & 1) || (m.method != 0 && m.method != 8))
-        return fault_set(fault, CODE_DATA, NULL, "member '%s' of '%s' is encrypted or packed by method %d, 0 and 8 are read", m.name,
+        return fault_set(fault, CODE_DATA, NULL,
+                         "member '%s' of '%s' is encrypted or packed by method %d, 0 and 8 are read", m.name,
                          z->path, m.method);
     if (m.method == 0 ? m.packed != m.size : m.size / 1100 > m.packed)
         return damaged(z->path, "a member says more bytes than it has", fault);
@@ -210,7 +214,8 @@ static int refill(struct zip_stream *s, struct fault *fault)
     size_t n = left < sizeof(s->in) ? (size_t)left : sizeof(s->in);
 
     if (!n)
-        return fault_set(fault, CODE_DATA, "file-truncated", "member '%s' of '%s' ends early", s->m->name, s->zip->path);
+        return fault_set(fault, CODE_DATA, "file-truncated", "member '%s' of '%s' ends early", s->m->name,
+                         s->zip->path);
     if (data_pread(s->zip->fd, s->zip->path, s->in, n, s->m->at + s->taken, fault))
         return -1;
     s->taken += n;
@@ -231,7 +236,8 @@ static int inflate_to(struct zip_stream *s, unsigned char *to, size_t n, struct 
         rc = inflate(&s->z, Z_NO_FLUSH);
         s->ended = rc == Z_STREAM_END;
         if ((rc != Z_OK && rc != Z_STREAM_END) || (s->ended && s->z.avail_out))
-            return fault_set(fault, CODE_DATA, "file-truncated", "member '%s' of '%s' is damaged", s->m->name, s->zip->path);
+            return fault_set(fault, CODE_DATA, "file-truncated", "member '%s' of '%s' is damaged", s->m->name,
+                             s->zip->path);
     }
     return 0;
 }
@@ -241,7 +247,8 @@ int zip_stream_read(struct zip_stream *s, void *to, size_t n, struct fault *faul
     unsigned char *p = to;
 
     if (n > s->m->size - s->given)
-        return fault_set(fault, CODE_DATA, "file-truncated", "member '%s' of '%s' is shorter than its array", s->m->name, s->zip->path);
+        return fault_set(fault, CODE_DATA, "file-truncated", "member '%s' of '%s' is shorter than its array",
+                         s->m->name, s->zip->path);
     while (n) {
         size_t k = n < (1u << 24) ? n : 1u << 24;
 
@@ -259,9 +266,11 @@ int zip_stream_read(struct zip_stream *s, void *to, size_t n, struct fault *faul
 int zip_stream_end(struct zip_stream *s, struct fault *fault)
 {
     if (s->given != s->m->size)
-        return fault_set(fault, CODE_DATA, NULL, "member '%s' of '%s' is longer than its array", s->m->name, s->zip->path);
+        return fault_set(fault, CODE_DATA, NULL, "member '%s' of '%s' is longer than its array", s->m->name,
+                         s->zip->path);
     if (s->crc != s->m->crc)
-        return fault_set(fault, CODE_DATA, "file-truncated", "member '%s' of '%s' is damaged: checksum %08x, %08x wanted", s->m->name,
+        return fault_set(fault, CODE_DATA, "file-truncated",
+                         "member '%s' of '%s' is damaged: checksum %08x, %08x wanted", s->m->name,
                          s->zip->path, s->crc, s->m->crc);
     return 0;
 }

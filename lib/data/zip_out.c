@@ -1,5 +1,5 @@
-/* Zip archives as numpy's savez writes them: every local header has a zip64 field, so that any size fits; sizes and
- * checksum are put in after the data. */
+/* Zip archives as numpy's savez writes them: every local header has a zip64 field, so that any size fits;
+ * sizes and checksum are put in after the data. */
 #include "config.h"
 #include "data/data_priv.h"
 
@@ -52,7 +52,8 @@ static size_t local_header(const struct zip_member *m, unsigned char h[LOCAL + 6
     return LOCAL + n + FIELD64;
 }
 
-static int store(struct zip_out *z, struct zip_member *m, const struct zip_piece *pieces, size_t n, struct err *err)
+static int store(struct zip_out *z, struct zip_member *m, const struct zip_piece *pieces, size_t n,
+                 struct err *err)
 {
     for (size_t i = 0; i < n; i++) {
         const unsigned char *p = pieces[i].p;
@@ -85,7 +86,8 @@ static int deflate_into(struct zip_out *z, struct zip_member *m, z_stream *s, in
     return 0;
 }
 
-static int pack(struct zip_out *z, struct zip_member *m, const struct zip_piece *pieces, size_t n, struct err *err)
+static int pack(struct zip_out *z, struct zip_member *m, const struct zip_piece *pieces, size_t n,
+                struct err *err)
 {
     z_stream s = { 0 };
     int rc = 0;
@@ -110,7 +112,8 @@ static int pack(struct zip_out *z, struct zip_member *m, const struct zip_piece 
     return rc;
 }
 
-int zip_out_add(struct zip_out *z, const char *name, const struct zip_piece *pieces, size_t n, struct err *err)
+int zip_out_add(struct zip_out *z, const char *name, const struct zip_piece *pieces, size_t n,
+                struct err *err)
 {
     struct zip_member m = { .method = z->deflate ? 8 : 0, .crc = (uint32_t)crc32(0, NULL, 0) };
     unsigned char head[LOCAL + 64 + FIELD64];

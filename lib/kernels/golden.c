@@ -57,7 +57,8 @@ int golden_move(struct recon_ctx *ctx, const struct recon_device *device, enum r
         p = to == RECON_DEVICE ? device->alloc(ctx, a[i].bytes) : ctx->host->alloc(ctx, a[i].bytes);
         if (!p)
             return -1;
-        rc = to == RECON_DEVICE ? device->upload(ctx, p, from, a[i].bytes) : device->download(ctx, p, from, a[i].bytes);
+        rc = to == RECON_DEVICE ? device->upload(ctx, p, from, a[i].bytes)
+                                : device->download(ctx, p, from, a[i].bytes);
         if (rc == 0)
             rc = device->sync(ctx);
         if (to == RECON_DEVICE)
@@ -70,9 +71,11 @@ int golden_move(struct recon_ctx *ctx, const struct recon_device *device, enum r
     return rc;
 }
 
-static int wrong(struct recon_ctx *ctx, const struct recon_kernel *k, const char *what, double got, double want)
+static int wrong(struct recon_ctx *ctx, const struct recon_kernel *k, const char *what, double got,
+                 double want)
 {
-    return ctx->host->fail(ctx, CODE_INTERNAL, NULL, k->name, "self-test of '%s': %s is %.9g, %.9g wanted", k->name, what, got, want);
+    return ctx->host->fail(ctx, CODE_INTERNAL, NULL, k->name, "self-test of '%s': %s is %.9g, %.9g wanted",
+                           k->name, what, got, want);
 }
 
 /* ---- tsdf.fuse: two views of a wall at z = 1 ---- */
@@ -91,8 +94,11 @@ static int wall_next(struct recon_frames *self, struct recon_frame *ret)
 
     if (w->given == 2)
         return 0;
-    *ret = (struct recon_frame){ .depth = w->depth, .color = w->rgb, .pose = { 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1 },
-                                 .name = "wall", .index = (uint64_t)w->given++ };
+    *ret = (struct recon_frame){.depth = w->depth,
+                                .color = w->rgb,
+                                .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1},
+                                .name = "wall",
+                                .index = (uint64_t)w->given++};
     return 1;
 }
 
@@ -107,7 +113,8 @@ static int wall_check(struct recon_ctx *ctx, const struct recon_kernel *k, const
     if (v->dim[0] != WALL_N || v->dim[1] != WALL_N || v->dim[2] != WALL_N || !v->rgb)
         return wrong(ctx, k, "a side of the volume", v->dim[0], WALL_N);
     for (uint32_t i = 0; i < WALL_N * WALL_N * WALL_N; i++) {
-        double x = -0.375 + 0.05 * (i / WALL_N / WALL_N), y = -0.375 + 0.05 * (i / WALL_N % WALL_N), z = 0.625 + 0.05 * (i % WALL_N);
+        double x = -0.375 + 0.05 * (i / WALL_N / WALL_N), y = -0.375 + 0.05 * (i / WALL_N % WALL_N),
+               z = 0.625 + 0.05 * (i % WALL_N);
         double u = 30 * x / z + 15.5, w = 30 * y / z + 11.5, s = (1 - z) / 0.25;
         bool seen = u > -0.5 && u < WALL_W - 0.5 && w > -0.5 && w < WALL_H - 0.5 && s >= -1;
         double want = seen ? fmin(s, 1) : 1, color = seen ? 200 : 0;
@@ -126,10 +133,18 @@ int golden_fuse(struct recon_ctx *ctx, const struct recon_kernel *k, const struc
 {
     static const double bounds[6] = { -0.4, 0.4, -0.4, 0.4, 0.6, 1.4 };
     struct wall wall = { .given = 0 };
-    struct recon_frames frames = { .camera = { WALL_W, WALL_H, 30, 30, 15.5, 11.5 }, .count = 2, .bounds = { NAN },
-                                   .next = wall_next, .rewind = wall_rewind, .impl = &wall };
-    struct recon_value p[] = { [FUSE_VOXEL] = { .f = 0.05 }, [FUSE_TRUNCATION] = { .f = 5 }, [FUSE_BOUNDS] = { .v = bounds, .n = 6 },
-                               [FUSE_WEIGHT_MAX] = { .f = 0 }, [FUSE_COMPAT] = { .i = FUSE_COMPAT_RECON }, [FUSE_COLOR] = { .i = 1 } };
+    struct recon_frames frames = {.camera = {WALL_W, WALL_H, 30, 30, 15.5, 11.5},
+                                  .count = 2,
+                                  .bounds = {NAN},
+                                  .next = wall_next,
+                                  .rewind = wall_rewind,
+                                  .impl = &wall};
+    struct recon_value p[] = {[FUSE_VOXEL] = {.f = 0.05},
+                              [FUSE_TRUNCATION] = {.f = 5},
+                              [FUSE_BOUNDS] = {.v = bounds, .n = 6},
+                              [FUSE_WEIGHT_MAX] = {.f = 0},
+                              [FUSE_COMPAT] = {.i = FUSE_COMPAT_RECON},
+                              [FUSE_COLOR] = {.i = 1}};
     const void *in[] = { &frames, NULL };
     struct recon_volume v = { 0 };
     void *out[] = { &v, NULL };
@@ -172,12 +187,16 @@ static int mesh_check(struct recon_ctx *ctx, const struct recon_kernel *k, const
     return fabs(volume / 6 - 1.4368) < 0.05 ? 0 : wrong(ctx, k, "the volume", volume / 6, 1.4368);
 }
 
-int golden_marching_cubes(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device)
+int golden_marching_cubes(struct recon_ctx *ctx, const struct recon_kernel *k,
+                          const struct recon_device *device)
 {
-    struct recon_value p[] = { [MC_ISO] = { .f = 0 }, [MC_INSIDE] = { .i = MC_INSIDE_LT }, [MC_MIN_WEIGHT] = { .f = 0 },
-                               [MC_PAD] = { .i = 0 } };
+    struct recon_value p[] = {[MC_ISO] = {.f = 0},
+                              [MC_INSIDE] = {.i = MC_INSIDE_LT},
+                              [MC_MIN_WEIGHT] = {.f = 0},
+                              [MC_PAD] = {.i = 0}};
     uint32_t n = golden_sphere_counts[0].n;
-    struct recon_volume v = { .dim = { n, n, n }, .origin = { -1, -1, -1 }, .voxel = 2.0 / (n - 1), .truncation = 1 };
+    struct recon_volume v = {
+        .dim = {n, n, n}, .origin = {-1, -1, -1}, .voxel = 2.0 / (n - 1), .truncation = 1};
     const void *in[] = { &v, NULL };
     struct recon_mesh m = { 0 };
     void *out[] = { &m, NULL };

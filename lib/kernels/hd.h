@@ -9,7 +9,8 @@
 #define KERN_HD static __host__ __device__ __forceinline__
 #define KERN_DEVICE static __device__ __forceinline__ /* reads __constant__ tables */
 #else
-#define KERN_HD static inline __attribute__((always_inline)) /* into each clone of the function that calls it */
+#define KERN_HD                                                                                              \
+    static inline __attribute__((always_inline)) /* into each clone of the function that calls it */
 #define KERN_DEVICE KERN_HD
 #endif
 
@@ -22,7 +23,7 @@
 #endif
 
 /* Functions with a clone per instruction set; every clone gives the same bits (no contraction to fma). */
-#if defined(__x86_64__) && !defined(__CUDACC__) && !defined(__SANITIZE_ADDRESS__) &&                            \
+#if defined(__x86_64__) && !defined(__CUDACC__) && !defined(__SANITIZE_ADDRESS__) &&                         \
     !defined(__SANITIZE_THREAD__) && !defined(KERN_NO_CLONES)
 #define KERN_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else

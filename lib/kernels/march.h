@@ -1,5 +1,6 @@
-/* kernels/march.h - the ray-marcher: steps along a ray by the distance that a field promises, through analytic scenes
- * (exact distances) and TSDF volumes (trilinear, unobserved parts crossed in small steps). C11 and CUDA. */
+/* kernels/march.h - the ray-marcher: steps along a ray by the distance that a field promises, through
+ * analytic scenes (exact distances) and TSDF volumes (trilinear, unobserved parts crossed in small steps).
+ * C11 and CUDA. */
 #ifndef KERNELS_MARCH_H
 #define KERNELS_MARCH_H
 
@@ -12,7 +13,8 @@ struct march_field {
     const float *tsdf, *weight; /* weight NULL: all observed */
     uint32_t dim[3];
     float origin[3], voxel, truncation;
-    const uint8_t *block; /* NULL, or a byte for each 8^3 samples: 0 where no surface can be (march_block_size) */
+    const uint8_t
+        *block;     /* NULL, or a byte for each 8^3 samples: 0 where no surface can be (march_block_size) */
     float eps;      /* a distance below this is a hit */
     float min_step; /* shortest step */
     float max_step; /* longest step, and the step through what is unobserved */
@@ -55,7 +57,8 @@ KERN_HD struct march_field march_volume(const struct recon_volume *v)
     return f;
 }
 
-/* Trilinear value of a volume at p in metres of distance; gives 0 where a corner is unobserved or p is outside. */
+/* Trilinear value of a volume at p in metres of distance; gives 0 where a corner is unobserved or p is
+ * outside. */
 KERN_HD int march_sample(const struct march_field *f, struct vec3 p, float *ret)
 {
     float g[3], w[3], sum = 0;
@@ -102,7 +105,8 @@ KERN_HD int march_normal(const struct march_field *f, struct vec3 p, int prim, s
     }
     for (i = 0; i < 6; i++) {
         float s = i & 1 ? h : -h;
-        if (!march_sample(f, v3(p.x + (i < 2 ? s : 0), p.y + (i >> 1 == 1 ? s : 0), p.z + (i >= 4 ? s : 0)), &d[i]) &&
+        if (!march_sample(f, v3(p.x + (i < 2 ? s : 0), p.y + (i >> 1 == 1 ? s : 0), p.z + (i >= 4 ? s : 0)),
+                          &d[i]) &&
             !march_sample(f, p, &d[i]))
             return 0;
     }
@@ -122,15 +126,16 @@ KERN_HD int march_clip(const struct march_field *f, struct vec3 o, struct vec3 d
     dir[0] = d.x, dir[1] = d.y, dir[2] = d.z;
     for (i = 0; i < 3; i++) {
         float inv = 1.0f / (fabsf(dir[i]) > 1e-9f ? dir[i] : 1e-9f);
-        float a = (f->origin[i] - from[i]) * inv, b = (f->origin[i] + f->voxel * (float)(f->dim[i] - 1) - from[i]) * inv;
+        float a = (f->origin[i] - from[i]) * inv,
+              b = (f->origin[i] + f->voxel * (float)(f->dim[i] - 1) - from[i]) * inv;
         *t0 = maxf(*t0, minf(a, b));
         *t1 = minf(*t1, maxf(a, b));
     }
     return *t0 < *t1;
 }
 
-/* Blocks along an axis of n samples. Block b covers samples 8 b to 8 b + 8: its byte is set when one of them is observed
- * and below 1. */
+/* Blocks along an axis of n samples. Block b covers samples 8 b to 8 b + 8: its byte is set when one of them
+ * is observed and below 1. */
 KERN_HD uint32_t march_blocks(uint32_t n)
 {
     return (n + 7) / 8;
@@ -161,8 +166,10 @@ KERN_HD float march_skip(const struct march_field *f, struct vec3 p, struct vec3
     return (maxf(least, 0.0f) + 0.01f) * f->voxel;
 }
 
-/* First surface met from the front on o + t * d (d unit) with t in [t0, t1]: its t, or -1. *prim: the shape of a scene. */
-KERN_HD float march_ray(const struct march_field *f, struct vec3 o, struct vec3 d, float t0, float t1, int *prim)
+/* First surface met from the front on o + t * d (d unit) with t in [t0, t1]: its t, or -1. *prim: the shape
+ * of a scene. */
+KERN_HD float march_ray(const struct march_field *f, struct vec3 o, struct vec3 d, float t0, float t1,
+                        int *prim)
 {
     float t = t0, before = 0, tbefore = t0;
     int i, known = 0;

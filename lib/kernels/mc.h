@@ -3,8 +3,8 @@
  * A sample's value is v = field - iso (double), turned so that the inside is negative for both rules:
  *   lt: inside where field < iso;  ge: v = iso - field, inside where v <= 0 (field >= iso).
  * A sample that is not a number, and padding, is outside. The surface crosses an edge at t = v0 / (v0 - v1).
- * Order of vertices: by the edge's lower sample (x, y, z; z fastest), then by axis; the centre vertex of a cell after
- * the edges of its lowest sample. Order of faces: by cell, then as in the table. */
+ * Order of vertices: by the edge's lower sample (x, y, z; z fastest), then by axis; the centre vertex of a
+ * cell after the edges of its lowest sample. Order of faces: by cell, then as in the table. */
 #ifndef KERNELS_MC_H
 #define KERNELS_MC_H
 
@@ -58,8 +58,9 @@ KERN_HD int mc_face_corner(int f, int i)
     return ((f & 1) << axis) | ((i == 1 || i == 2) ? u : 0) | (i >= 2 ? v : 0);
 }
 
-/* Entry of the table for a cell: the case and, for its ambiguous faces, the asymptotic decider: the inside corners a, c
- * are joined when a * c > b * d. The products are the same in both cells of a face, so both decide alike. */
+/* Entry of the table for a cell: the case and, for its ambiguous faces, the asymptotic decider: the inside
+ * corners a, c are joined when a * c > b * d. The products are the same in both cells of a face, so both
+ * decide alike. */
 KERN_DEVICE int mc_entry(int code, const double v[8])
 {
     int entry = mc_first[code], mask = mc_ambiguous[code], bit = 1, f;

@@ -29,7 +29,8 @@ static bool read_u64(const char *dir, const char *name, uint64_t *ret)
     return ok;
 }
 
-/* least of limit - usage over the group of this process and its parents; cgroup v2, and v1's memory controller */
+/* least of limit - usage over the group of this process and its parents; cgroup v2, and v1's memory
+ * controller */
 static uint64_t cgroup_left(void)
 {
     uint64_t least = UINT64_MAX, limit, used;
@@ -44,10 +45,12 @@ static uint64_t cgroup_left(void)
 
         if (!v2 && !v1)
             continue;
-        dir = xasprintf("/sys/fs/cgroup%s%s", v1 ? "/memory" : "", v2 ? line + 3 : strstr(line, ":memory:") + 8);
+        dir = xasprintf("/sys/fs/cgroup%s%s", v1 ? "/memory" : "",
+                        v2 ? line + 3 : strstr(line, ":memory:") + 8);
         while (strlen(dir) > strlen("/sys/fs/cgroup")) {
             if (read_u64(dir, v2 ? "memory.max" : "memory.limit_in_bytes", &limit) &&
-                read_u64(dir, v2 ? "memory.current" : "memory.usage_in_bytes", &used) && limit < UINT64_MAX >> 2) {
+                read_u64(dir, v2 ? "memory.current" : "memory.usage_in_bytes", &used) &&
+                limit < UINT64_MAX >> 2) {
                 uint64_t left = limit > used ? limit - used : 0;
                 least = left < least ? left : least;
             }
@@ -68,15 +71,17 @@ uint64_t plan_memory_free(void)
     return a < b ? a : b;
 }
 
-int plan_volume_fits(struct recon_ctx *ctx, const uint32_t dim[3], uint64_t need, uint64_t free_bytes, const char *where)
+int plan_volume_fits(struct recon_ctx *ctx, const uint32_t dim[3], uint64_t need, uint64_t free_bytes,
+                     const char *where)
 {
     char a[24], b[24];
 
     if (need <= free_bytes / 10 * 9)
         return 0;
-    return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume",
-                           "%u x %u x %u voxels need %s of %s memory, %s are free: take a larger voxel or smaller bounds", dim[0],
-                           dim[1], dim[2], human_bytes(need, a), where, human_bytes(free_bytes, b));
+    return ctx->host->fail(
+        ctx, CODE_DATA, "volume-too-big", "volume",
+        "%u x %u x %u voxels need %s of %s memory, %s are free: take a larger voxel or smaller bounds",
+        dim[0], dim[1], dim[2], human_bytes(need, a), where, human_bytes(free_bytes, b));
 }
 
 char *plan_output(struct recon_ctx *ctx, const char *file)
@@ -88,7 +93,8 @@ char *plan_output(struct recon_ctx *ctx, const char *file)
     fine = fine && !strv_has(&parts, "..") && !strv_has(&parts, ".") && !strv_has(&parts, "");
     strv_release(&parts);
     if (!fine || !ctx->out) {
-        ctx->host->fail(ctx, CODE_USAGE, NULL, "file", "file '%s' must be a name below the output folder", file);
+        ctx->host->fail(ctx, CODE_USAGE, NULL, "file", "file '%s' must be a name below the output folder",
+                        file);
         return NULL;
     }
     return path_join(ctx->out, file);

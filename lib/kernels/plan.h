@@ -1,5 +1,5 @@
-/* kernels/plan.h - what a kernel decides before it runs, the same for every device: sizes from parameters, refusals,
- * golden inputs. Failures are told through the context (host->fail) and give -1. C and C++. */
+/* kernels/plan.h - what a kernel decides before it runs, the same for every device: sizes from parameters,
+ * refusals, golden inputs. Failures are told through the context (host->fail) and give -1. C and C++. */
 #ifndef KERNELS_PLAN_H
 #define KERNELS_PLAN_H
 
@@ -10,10 +10,13 @@ KERN_BEGIN
 
 /* ---- memory ---- */
 
-/* Host memory that this process may still take: the least of MemAvailable and what its control group leaves. */
+/* Host memory that this process may still take: the least of MemAvailable and what its control group
+ * leaves. */
 uint64_t plan_memory_free(void);
-/* Refuses (65, volume-too-big) when need is above nine tenths of free_bytes; dim and each are for the message. */
-int plan_volume_fits(struct recon_ctx *ctx, const uint32_t dim[3], uint64_t need, uint64_t free_bytes, const char *where);
+/* Refuses (65, volume-too-big) when need is above nine tenths of free_bytes; dim and each are for the
+ * message. */
+int plan_volume_fits(struct recon_ctx *ctx, const uint32_t dim[3], uint64_t need, uint64_t free_bytes,
+                     const char *where);
 
 /* ---- tsdf.fuse ---- */
 
@@ -31,20 +34,21 @@ int fuse_plan(struct recon_ctx *ctx, const struct recon_frames *frames, const st
 /* Whether the bounds can be known yet: given, or told by the frames. */
 int fuse_known(const struct recon_frames *frames, const struct recon_value *params);
 /* recon_kernel.shape of tsdf.fuse; leaves a zeroed volume when the bounds are not known yet. */
-int fuse_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
+int fuse_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+               void *const *out);
 /* Bytes of the volume and of what the fusion holds besides: 8 a voxel, and with colour 3 + 6. */
 uint64_t fuse_bytes(const struct fuse_plan *plan);
 
-/* What the camera sees of a row of voxels (fixed x, y; k counts along z): the range of k that can project into the
- * picture with z in (0, zmax], one sample wider than exact on each side. */
+/* What the camera sees of a row of voxels (fixed x, y; k counts along z): the range of k that can project
+ * into the picture with z in (0, zmax], one sample wider than exact on each side. */
 struct fuse_view {
     double r[9], t[3]; /* camera = r * (world - t), r rows: camera axes in world coordinates */
     double fx, fy, cx, cy;
     uint32_t width, height;
     double zmax; /* farthest depth of the frame + truncation */
 };
-void fuse_view(const struct fuse_plan *plan, const struct recon_camera *camera, const double pose[16], double farthest,
-               struct fuse_view *ret);
+void fuse_view(const struct fuse_plan *plan, const struct recon_camera *camera, const double pose[16],
+               double farthest, struct fuse_view *ret);
 
 struct fuse_counts {
     uint64_t frames, depth_pixels, updates;
@@ -57,35 +61,44 @@ void fuse_guess(const struct fuse_plan *plan, const struct recon_frames *frames,
 
 /* ---- golden inputs ---- */
 
-/* sqrt(x^2 + y^2 + z^2) - 0.7 on linspace(-1, 1, n)^3; marching cubes gives exactly these counts for 64, 128, 256. */
+/* sqrt(x^2 + y^2 + z^2) - 0.7 on linspace(-1, 1, n)^3; marching cubes gives exactly these counts for 64, 128,
+ * 256. */
 void golden_sphere(float *tsdf, uint32_t n);
 struct golden_count {
     uint32_t n;
     uint64_t vertices, faces;
 };
-extern const struct golden_count golden_sphere_counts[]; /* ends with n 0; the first is for self-tests, n = 16 */
+/* Ends with n 0; the first, n = 16, is for self-tests. */
+extern const struct golden_count golden_sphere_counts[];
 
 /* A slot's arrays to the host or to the device (NULL: nothing to do), and freed wherever they are. */
-int golden_move(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot, enum recon_place to);
+int golden_move(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot,
+                enum recon_place to);
 void golden_free(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot);
 /* Self-tests of a device's kernel on tiny inputs; device NULL: the host. 0, or -1 after fail(). */
 int golden_fuse(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
-int golden_marching_cubes(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
+int golden_marching_cubes(struct recon_ctx *ctx, const struct recon_kernel *kernel,
+                          const struct recon_device *device);
 int golden_scene(struct recon_ctx *ctx, const struct recon_kernel *kernel);
-int golden_preview(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
+int golden_preview(struct recon_ctx *ctx, const struct recon_kernel *kernel,
+                   const struct recon_device *device);
 
 /* ---- mesh.marching_cubes ---- */
 
 struct mc_rule;
 /* Refuses with empty-result and the range of the values; v on the host. Gives -1. */
 int mc_refuse_empty(struct recon_ctx *ctx, const struct recon_volume *v, const struct mc_rule *rule);
-int mc_refuse_range(struct recon_ctx *ctx, double low, double high, uint64_t observed, const struct mc_rule *rule);
-/* Memory: bytes_a_sample of scratch, 16 a row, and a mesh of 32 * samples^(2/3) vertices, five times what scanned rooms
- * give; the mesh is asked for once it is counted, so a larger one (noise) fails cleanly if at all. */
+int mc_refuse_range(struct recon_ctx *ctx, double low, double high, uint64_t observed,
+                    const struct mc_rule *rule);
+/* Memory: bytes_a_sample of scratch, 16 a row, and a mesh of 32 * samples^(2/3) vertices, five times what
+ * scanned rooms give; the mesh is asked for once it is counted, so a larger one (noise) fails cleanly if at
+ * all. */
 void mc_bound(const struct recon_volume *v, int bytes_a_sample, struct recon_cost *cost);
 /* recon_kernel.shape of mesh.marching_cubes: the same guess of the mesh. */
-int mc_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
-void mc_cost(const struct recon_volume *v, const struct recon_mesh *m, int bytes_a_sample, struct recon_cost *cost);
+int mc_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+             void *const *out);
+void mc_cost(const struct recon_volume *v, const struct recon_mesh *m, int bytes_a_sample,
+             struct recon_cost *cost);
 
 /* ---- scene.render_rgbd ---- */
 
@@ -100,40 +113,48 @@ struct scene_plan {
 };
 void scene_plan(const struct recon_value *params, struct scene_plan *ret);
 /* The camera of frame i. */
-void scene_view_of(const struct scene_plan *p, const struct scene *s, uint64_t i, double pose[16], struct scene_view *ret);
-/* A recon_frames over a renderer: render() fills depth (metres) and rgb of frame i, 0 or -1 after fail(); done() frees
- * self. The source allocates its buffers through ctx->host and gives out 0..frames-1. */
+void scene_view_of(const struct scene_plan *p, const struct scene *s, uint64_t i, double pose[16],
+                   struct scene_view *ret);
+/* A recon_frames over a renderer: render() fills depth (metres) and rgb of frame i, 0 or -1 after fail();
+ * done() frees self. The source allocates its buffers through ctx->host and gives out 0..frames-1. */
 struct scene_render {
-    int (*render)(void *self, const struct scene_plan *p, const struct scene *s, const struct scene_view *v, float *depth, uint8_t *rgb);
+    int (*render)(void *self, const struct scene_plan *p, const struct scene *s, const struct scene_view *v,
+                  float *depth, uint8_t *rgb);
     void (*done)(void *self);
     void *self;
 };
-int scene_source(struct recon_ctx *ctx, const struct recon_value *params, const struct scene_render *how, struct recon_frames *ret);
+int scene_source(struct recon_ctx *ctx, const struct recon_value *params, const struct scene_render *how,
+                 struct recon_frames *ret);
 /* Depth in metres from millimetres with the losses at edges; mm and depth have width * height each. */
 void scene_depth(const struct scene_view *v, const uint16_t *mm, float *depth);
 
 /* ---- render.preview ---- */
 
+/* A ray's direction is forward + x * right + y * down, x and y in pixels from the centre. */
 struct view {
-    struct vec3 eye, right, down, forward; /* a ray's direction: forward + x * right + y * down, x, y pixels from the centre */
+    struct vec3 eye, right, down, forward;
     struct vec3 world_down;
     float tmax;
     uint32_t width, height;
 };
 /* recon_kernel.bound and .shape of render.preview; and its file: RGB pixels on the host to ctx->out. */
-int preview_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
-int preview_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
+int preview_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+                  struct recon_cost *cost);
+int preview_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+                  void *const *out);
 int preview_write(struct recon_ctx *ctx, const struct recon_value *params, uint8_t *pixels);
 /* box: what to frame, x0 x1 y0 y1 z0 z1 in metres; NULL: the whole volume. */
-void preview_view_box(const struct recon_volume *volume, const struct recon_value *params, const double *box, struct view *ret);
+void preview_view_box(const struct recon_volume *volume, const struct recon_value *params, const double *box,
+                      struct view *ret);
 void preview_view(const struct recon_volume *volume, const struct recon_value *params, struct view *ret);
-/* The box of the samples near a surface, from how many there are at each index: dim[0] counts along x, then y, then z;
- * a hundredth is cut off at each end. A sample counts when it is observed and |tsdf| < 0.5. */
+/* The box of the samples near a surface, from how many there are at each index: dim[0] counts along x, then
+ * y, then z; a hundredth is cut off at each end. A sample counts when it is observed and |tsdf| < 0.5. */
 void preview_box(const struct recon_volume *volume, const uint64_t *counts, double box[6]);
 
 /* ---- files below ctx->out ---- */
 
-/* ctx->out joined with file into path; refuses (64) an absolute name, "..", an empty one. Owned by the caller. */
+/* ctx->out joined with file into path; refuses (64) an absolute name, "..", an empty one. Owned by the
+ * caller. */
 char *plan_output(struct recon_ctx *ctx, const char *file);
 
 KERN_END

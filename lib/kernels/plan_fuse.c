@@ -7,20 +7,24 @@
 
 static int refuse_bounds(struct recon_ctx *ctx, const char *why)
 {
-    return ctx->host->fail(ctx, CODE_USAGE, NULL, "bounds", "bounds %s: x0, x1, y0, y1, z0, z1 in metres are wanted", why);
+    return ctx->host->fail(ctx, CODE_USAGE, NULL, "bounds",
+                           "bounds %s: x0, x1, y0, y1, z0, z1 in metres are wanted", why);
 }
 
-static int choose_bounds(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *p, double b[6])
+static int choose_bounds(struct recon_ctx *ctx, const struct recon_frames *frames,
+                         const struct recon_value *p, double b[6])
 {
     if (p->n == 6)
         memcpy(b, p->v, 6 * sizeof(double));
     else if (p->n)
-        return ctx->host->fail(ctx, CODE_USAGE, NULL, "bounds", "bounds has %u numbers: x0, x1, y0, y1, z0, z1 are wanted", p->n);
+        return ctx->host->fail(ctx, CODE_USAGE, NULL, "bounds",
+                               "bounds has %u numbers: x0, x1, y0, y1, z0, z1 are wanted", p->n);
     else if (!frames)
         return refuse_bounds(ctx, "is empty and there are no frames to take it from");
     else if (isnan(frames->bounds[0]))
         return ctx->host->fail(ctx, CODE_DATA, "empty-result", "bounds",
-                               "no frame of the sample shows any depth, so there are no bounds: check depth_scale, depth_max and invalid");
+                               "no frame of the sample shows any depth, so there are no bounds: check "
+                               "depth_scale, depth_max and invalid");
     else
         memcpy(b, frames->bounds, 6 * sizeof(double));
     for (int i = 0; i < 6; i++)
@@ -32,13 +36,16 @@ static int choose_bounds(struct recon_ctx *ctx, const struct recon_frames *frame
     return 0;
 }
 
-int fuse_plan(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params, struct fuse_plan *ret)
+int fuse_plan(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params,
+              struct fuse_plan *ret)
 {
     static const double default_truncation[] = { [FUSE_COMPAT_RECON] = 4, [FUSE_COMPAT_TSDF_FUSION] = 5 };
     int compat = (int)params[FUSE_COMPAT].i;
     double b[6], voxel = params[FUSE_VOXEL].f, truncation = params[FUSE_TRUNCATION].f;
-    struct fuse_plan p = { .voxel = voxel, .weight_max = params[FUSE_WEIGHT_MAX].f, .color = params[FUSE_COLOR].i != 0,
-                           .voxels = 1 };
+    struct fuse_plan p = {.voxel = voxel,
+                          .weight_max = params[FUSE_WEIGHT_MAX].f,
+                          .color = params[FUSE_COLOR].i != 0,
+                          .voxels = 1};
 
     if (choose_bounds(ctx, frames, &params[FUSE_BOUNDS], b))
         return -1;
@@ -47,16 +54,18 @@ int fuse_plan(struct recon_ctx *ctx, const struct recon_frames *frames, const st
         double n = ceil((b[2 * a + 1] - b[2 * a]) / voxel - 1e-9);
 
         if (n > 1 << 20)
-            return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume",
-                                   "bounds of %g m at a voxel of %g m are %.0f samples along %c, at most %d are taken",
-                                   b[2 * a + 1] - b[2 * a], voxel, n, "xyz"[a], 1 << 20);
+            return ctx->host->fail(
+                ctx, CODE_DATA, "volume-too-big", "volume",
+                "bounds of %g m at a voxel of %g m are %.0f samples along %c, at most %d are taken",
+                b[2 * a + 1] - b[2 * a], voxel, n, "xyz"[a], 1 << 20);
         p.dim[a] = n < 1 ? 1 : (uint32_t)n;
         p.voxels *= p.dim[a];
         p.origin[a] = b[2 * a] + (compat == FUSE_COMPAT_RECON ? voxel / 2 : 0);
     }
     if (p.voxels > 1ull << 40)
-        return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume", "%u x %u x %u = %.3g voxels, at most 2^40 are taken",
-                               p.dim[0], p.dim[1], p.dim[2], (double)p.voxels);
+        return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume",
+                               "%u x %u x %u = %.3g voxels, at most 2^40 are taken", p.dim[0], p.dim[1],
+                               p.dim[2], (double)p.voxels);
     *ret = p;
     return 0;
 }
@@ -66,7 +75,8 @@ int fuse_known(const struct recon_frames *frames, const struct recon_value *para
     return params[FUSE_BOUNDS].n || (frames && frames->camera.width && !isnan(frames->bounds[0]));
 }
 
-int fuse_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out)
+int fuse_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+               void *const *out)
 {
     struct recon_volume *v = out[0];
     struct fuse_plan p;
@@ -87,8 +97,8 @@ uint64_t fuse_bytes(const struct fuse_plan *p)
     return p->voxels * (p->color ? 17 : 8);
 }
 
-void fuse_view(const struct fuse_plan *plan, const struct recon_camera *c, const double pose[16], double farthest,
-               struct fuse_view *ret)
+void fuse_view(const struct fuse_plan *plan, const struct recon_camera *c, const double pose[16],
+               double farthest, struct fuse_view *ret)
 {
     for (int row = 0; row < 3; row++)
         for (int col = 0; col < 3; col++)
@@ -111,13 +121,18 @@ int fuse_verdict(struct recon_ctx *ctx, const struct recon_frames *frames, const
     if (!c->frames)
         return ctx->host->fail(ctx, CODE_DATA, "empty-result", "frames", "there is no frame to fuse");
     if (!c->depth_pixels)
-        return ctx->host->fail(ctx, CODE_DATA, "empty-result", "frames", "no pixel of %llu frames has a depth: check depth_scale, depth_max and invalid",
-                               (unsigned long long)c->frames);
+        return ctx->host->fail(
+            ctx, CODE_DATA, "empty-result", "frames",
+            "no pixel of %llu frames has a depth: check depth_scale, depth_max and invalid",
+            (unsigned long long)c->frames);
     return ctx->host->fail(ctx, CODE_DATA, "empty-result", "volume",
-                           "%llu frames with %llu depths touch no voxel: the poses may be world-to-camera (camera-to-world is wanted), the "
-                           "depth in other units (depth_scale), or the bounds elsewhere; depth was seen in x %.2f to %.2f, y %.2f to %.2f, z %.2f to %.2f",
-                           (unsigned long long)c->frames, (unsigned long long)c->depth_pixels, frames->bounds[0], frames->bounds[1],
-                           frames->bounds[2], frames->bounds[3], frames->bounds[4], frames->bounds[5]);
+                           "%llu frames with %llu depths touch no voxel: the poses may be world-to-camera "
+                           "(camera-to-world is wanted), the "
+                           "depth in other units (depth_scale), or the bounds elsewhere; depth was seen in x "
+                           "%.2f to %.2f, y %.2f to %.2f, z %.2f to %.2f",
+                           (unsigned long long)c->frames, (unsigned long long)c->depth_pixels,
+                           frames->bounds[0], frames->bounds[1], frames->bounds[2], frames->bounds[3],
+                           frames->bounds[4], frames->bounds[5]);
 }
 
 void fuse_cost(const struct fuse_plan *plan, const struct fuse_counts *c, struct recon_cost *cost)

@@ -5,15 +5,20 @@
 
 #include <math.h>
 
-int mc_refuse_range(struct recon_ctx *ctx, double low, double high, uint64_t observed, const struct mc_rule *rule)
+int mc_refuse_range(struct recon_ctx *ctx, double low, double high, uint64_t observed,
+                    const struct mc_rule *rule)
 {
     if (!observed)
-        return ctx->host->fail(ctx, CODE_DATA, "empty-result", "volume",
-                               "no sample has a weight above %g, so there is no surface: check min_weight and the fusion", rule->min_weight);
-    return ctx->host->fail(ctx, CODE_DATA, "empty-result", "volume",
-                           "no surface: the observed values go from %g to %g and do not cross iso %g in a cell whose corners are all observed%s",
-                           low, high, rule->iso,
-                           low >= 1 ? ", only free space was seen: check depth_scale, depth_max and the bounds" : "");
+        return ctx->host->fail(
+            ctx, CODE_DATA, "empty-result", "volume",
+            "no sample has a weight above %g, so there is no surface: check min_weight and the fusion",
+            rule->min_weight);
+    return ctx->host->fail(
+        ctx, CODE_DATA, "empty-result", "volume",
+        "no surface: the observed values go from %g to %g and do not cross iso %g in a cell whose corners "
+        "are all observed%s",
+        low, high, rule->iso,
+        low >= 1 ? ", only free space was seen: check depth_scale, depth_max and the bounds" : "");
 }
 
 int mc_refuse_empty(struct recon_ctx *ctx, const struct recon_volume *v, const struct mc_rule *rule)
@@ -61,7 +66,8 @@ void mc_bound(const struct recon_volume *v, int bytes_a_sample, struct recon_cos
     cost->flops = n * 2 + vertices * 20;
 }
 
-void mc_cost(const struct recon_volume *v, const struct recon_mesh *m, int bytes_a_sample, struct recon_cost *cost)
+void mc_cost(const struct recon_volume *v, const struct recon_mesh *m, int bytes_a_sample,
+             struct recon_cost *cost)
 {
     uint64_t n = (uint64_t)v->dim[0] * v->dim[1] * v->dim[2];
 

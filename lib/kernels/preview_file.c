@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-int preview_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
+int preview_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p,
+                  struct recon_cost *cost)
 {
     (void)ctx;
     (void)in;
@@ -22,15 +23,20 @@ int preview_shape(struct recon_ctx *ctx, const void *const *in, const struct rec
     (void)ctx;
     (void)in;
     if (i)
-        *i = (struct recon_image){ .width = (uint32_t)p[PREVIEW_WIDTH].i, .height = (uint32_t)p[PREVIEW_HEIGHT].i, .channels = 3,
-                                   .place = i->place };
+        *i = (struct recon_image){.width = (uint32_t)p[PREVIEW_WIDTH].i,
+                                  .height = (uint32_t)p[PREVIEW_HEIGHT].i,
+                                  .channels = 3,
+                                  .place = i->place};
     return 0;
 }
 
 int preview_write(struct recon_ctx *ctx, const struct recon_value *p, uint8_t *pixels)
 {
-    struct picture picture = { .width = (uint32_t)p[PREVIEW_WIDTH].i, .height = (uint32_t)p[PREVIEW_HEIGHT].i, .channels = 3, .bits = 8,
-                               .pixels = pixels };
+    struct picture picture = {.width = (uint32_t)p[PREVIEW_WIDTH].i,
+                              .height = (uint32_t)p[PREVIEW_HEIGHT].i,
+                              .channels = 3,
+                              .bits = 8,
+                              .pixels = pixels};
     char *path = plan_output(ctx, p[PREVIEW_FILE].s);
     struct err err = { 0 };
     int rc = path ? 0 : -1;

@@ -1,4 +1,5 @@
-/* kernels/render.h - one pixel of scene.render_rgbd and of render.preview, the same on every device. C11 and CUDA. */
+/* kernels/render.h - one pixel of scene.render_rgbd and of render.preview, the same on every device. C11 and
+ * CUDA. */
 #ifndef KERNELS_RENDER_H
 #define KERNELS_RENDER_H
 
@@ -13,10 +14,10 @@ struct scene_view {
     uint32_t width, height, seed, frame;
 };
 
-/* Depth in millimetres (0: none) and colour (0..255) of pixel (u, v); list: shapes of its tile, NULL: all. With noise
- * the ray is shifted within a pixel or so, which frays edges as a Kinect does. */
-KERN_HD uint32_t scene_pixel(const struct scene *s, const uint16_t *list, int n, const struct scene_view *c, uint32_t u,
-                             uint32_t v, uint8_t rgb[3])
+/* Depth in millimetres (0: none) and colour (0..255) of pixel (u, v); list: shapes of its tile, NULL: all.
+ * With noise the ray is shifted within a pixel or so, which frays edges as a Kinect does. */
+KERN_HD uint32_t scene_pixel(const struct scene *s, const uint16_t *list, int n, const struct scene_view *c,
+                             uint32_t u, uint32_t v, uint8_t rgb[3])
 {
     uint32_t pixel = v * c->width + u;
     float du = c->noise * 0.4f * scene_normal(scene_hash(c->seed, c->frame, pixel, 1));
@@ -26,7 +27,8 @@ KERN_HD uint32_t scene_pixel(const struct scene *s, const uint16_t *list, int n,
     struct march_field f = march_scene(s, list, n);
     int prim, i;
 
-    d = v3_unit(v3(c->r[0] * x + c->r[1] * y + c->r[2], c->r[3] * x + c->r[4] * y + c->r[5], c->r[6] * x + c->r[7] * y + c->r[8]));
+    d = v3_unit(v3(c->r[0] * x + c->r[1] * y + c->r[2], c->r[3] * x + c->r[4] * y + c->r[5],
+                   c->r[6] * x + c->r[7] * y + c->r[8]));
     t = march_ray(&f, o, d, 0.05f, 60.0f, &prim);
     if (t < 0.0f || prim < 0) {
         rgb[0] = rgb[1] = rgb[2] = 0;
@@ -37,8 +39,10 @@ KERN_HD uint32_t scene_pixel(const struct scene *s, const uint16_t *list, int n,
         normal = v3_mul(d, -1.0f);
     scene_shade(s, prim, p, normal, color);
     for (i = 0; i < 3; i++)
-        rgb[i] = (uint8_t)clampf(color[i] + 2.0f * c->noise * scene_normal(scene_hash(c->seed, c->frame, pixel, 5 + (uint32_t)i)) + 0.5f,
-                                 0.0f, 255.0f);
+        rgb[i] = (uint8_t)clampf(
+            color[i] + 2.0f * c->noise * scene_normal(scene_hash(c->seed, c->frame, pixel, 5 + (uint32_t)i)) +
+                0.5f,
+            0.0f, 255.0f);
     z = t / sqrtf(1.0f + x * x + y * y);
     return z > c->depth_max ? 0 : scene_sense(z, -v3_dot(d, normal), c->noise, c->seed, c->frame, pixel);
 }
@@ -89,7 +93,8 @@ KERN_HD int preview_color(const struct march_field *f, const uint8_t *rgb, struc
     return sum > 0;
 }
 
-/* How open the space before a surface is, 0 to 1: distances along the normal against what a plane would give. */
+/* How open the space before a surface is, 0 to 1: distances along the normal against what a plane would give.
+ */
 KERN_HD float preview_open(const struct march_field *f, struct vec3 p, struct vec3 n)
 {
     float lost = 0, d;
@@ -104,9 +109,11 @@ KERN_HD float preview_open(const struct march_field *f, struct vec3 p, struct ve
 }
 
 /* Colour of the ray through (x, y), pixels from the centre of the picture: 0..255. rgb NULL: clay. */
-KERN_HD void preview_ray(const struct march_field *f, const uint8_t *rgb, const struct view *w, float x, float y, float ret[3])
+KERN_HD void preview_ray(const struct march_field *f, const uint8_t *rgb, const struct view *w, float x,
+                         float y, float ret[3])
 {
-    struct vec3 d = v3_unit(v3_add(w->forward, v3_add(v3_mul(w->right, x), v3_mul(w->down, y)))), p, n, up = v3_mul(v3_unit(w->world_down), -1);
+    struct vec3 d = v3_unit(v3_add(w->forward, v3_add(v3_mul(w->right, x), v3_mul(w->down, y)))), p, n,
+                up = v3_mul(v3_unit(w->world_down), -1);
     float t0 = 0.01f, t1 = w->tmax, t = -1, light, c[3];
     int prim, i;
 
@@ -120,7 +127,12 @@ KERN_HD void preview_ray(const struct march_field *f, const uint8_t *rgb, const 
         return;
     }
     light = rgb ? 0.72f : 0.5f;
-    light += (1.02f - light) * (0.55f * maxf(-v3_dot(d, n), 0.0f) + 0.45f * maxf(v3_dot(n, v3_unit(v3_sub(up, v3_add(v3_mul(v3_unit(w->right), 0.6f), v3_mul(d, 0.5f))))), 0.0f));
+    light +=
+        (1.02f - light) *
+        (0.55f * maxf(-v3_dot(d, n), 0.0f) +
+         0.45f *
+             maxf(v3_dot(n, v3_unit(v3_sub(up, v3_add(v3_mul(v3_unit(w->right), 0.6f), v3_mul(d, 0.5f))))),
+                  0.0f));
     light *= preview_open(f, p, n);
     if (!rgb || !preview_color(f, rgb, p, c)) {
         c[0] = 226;
@@ -132,8 +144,8 @@ KERN_HD void preview_ray(const struct march_field *f, const uint8_t *rgb, const 
 }
 
 /* Pixel (u, v) with samples * samples rays. */
-KERN_HD void preview_pixel(const struct march_field *f, const uint8_t *rgb, const struct view *w, uint32_t u, uint32_t v,
-                           int samples, uint8_t ret[3])
+KERN_HD void preview_pixel(const struct march_field *f, const uint8_t *rgb, const struct view *w, uint32_t u,
+                           uint32_t v, int samples, uint8_t ret[3])
 {
     float sum[3] = { 0, 0, 0 }, c[3], part = 1.0f / (float)samples;
     int i, j, k;

@@ -1,9 +1,10 @@
-/* kernels/rows.h - names, ports and parameters of every kernel, the same for each device that has it. C and C++.
+/* kernels/rows.h - names, ports and parameters of every kernel, the same for each device that has it. C and
+ * C++.
  *
  * A kernel is put together as
- *     const struct recon_kernel cpu_tsdf_fuse = { RECON_KERNEL_ABI, FUSE_NAME, FUSE_DOC, fuse_in, fuse_out, fuse_params,
- *                                                 bound, run, selftest };
- * and reads its values as params[FUSE_VOXEL].f. rows.c is linked into every module. */
+ *     const struct recon_kernel cpu_tsdf_fuse = { RECON_KERNEL_ABI, FUSE_NAME, FUSE_DOC, fuse_in, fuse_out,
+ * fuse_params, bound, run, selftest }; and reads its values as params[FUSE_VOXEL].f. rows.c is linked into
+ * every module. */
 #ifndef KERNELS_ROWS_H
 #define KERNELS_ROWS_H
 
@@ -13,9 +14,17 @@
 KERN_BEGIN
 
 #define FRAMES_READ_NAME "frames.read"
-#define FRAMES_READ_DOC "Read RGB-D frames of the 7-Scenes layout: depth PNG, colour JPEG or PNG, pose, intrinsics"
-enum { FRAMES_READ_SCALE, FRAMES_READ_MAX, FRAMES_READ_INVALID, FRAMES_READ_BAD, FRAMES_READ_EVERY, FRAMES_READ_LIMIT,
-       FRAMES_READ_COLOR };
+#define FRAMES_READ_DOC                                                                                      \
+    "Read RGB-D frames of the 7-Scenes layout: depth PNG, colour JPEG or PNG, pose, intrinsics"
+enum {
+    FRAMES_READ_SCALE,
+    FRAMES_READ_MAX,
+    FRAMES_READ_INVALID,
+    FRAMES_READ_BAD,
+    FRAMES_READ_EVERY,
+    FRAMES_READ_LIMIT,
+    FRAMES_READ_COLOR
+};
 extern const struct recon_port frames_read_in[], frames_read_out[];
 extern const struct recon_param frames_read_params[];
 
@@ -60,7 +69,16 @@ extern const struct recon_param mesh_write_params[];
 
 #define SCENE_NAME "scene.render_rgbd"
 #define SCENE_DOC "RGB-D frames of an analytic scene with the noise of a Kinect"
-enum { SCENE_SCENE, SCENE_SEED, SCENE_FRAMES, SCENE_WIDTH, SCENE_HEIGHT, SCENE_FX, SCENE_NOISE, SCENE_DEPTH_MAX };
+enum {
+    SCENE_SCENE,
+    SCENE_SEED,
+    SCENE_FRAMES,
+    SCENE_WIDTH,
+    SCENE_HEIGHT,
+    SCENE_FX,
+    SCENE_NOISE,
+    SCENE_DEPTH_MAX
+};
 enum { SCENE_ROOM, SCENE_OFFICE, SCENE_OBJECTS, SCENE_COLUMNS };
 extern const struct recon_port scene_in[], scene_out[];
 extern const struct recon_param scene_params[];

@@ -1,5 +1,5 @@
-/* The scenes: shapes placed with numbers that a hash draws from the seed. Heights are y, downwards: the floor is at
- * FLOOR, an object of height h stands at FLOOR - h. */
+/* The scenes: shapes placed with numbers that a hash draws from the seed. Heights are y, downwards: the floor
+ * is at FLOOR, an object of height h stands at FLOOR - h. */
 #include "config.h"
 #include "kernels/rows.h"
 #include "kernels/scene.h"
@@ -30,9 +30,10 @@ static void color_set(float c[3], float r, float g, float b)
 /* one of a dozen calm colours, and a darker one beside it */
 static void color_draw(struct maker *m, float c[2][3])
 {
-    static const float palette[][3] = { { .80f, .30f, .25f }, { .92f, .72f, .30f }, { .35f, .55f, .75f }, { .45f, .65f, .40f },
-                                        { .75f, .50f, .35f }, { .60f, .45f, .70f }, { .90f, .85f, .75f }, { .30f, .40f, .45f },
-                                        { .85f, .55f, .60f }, { .40f, .70f, .70f }, { .95f, .90f, .85f }, { .55f, .35f, .25f } };
+    static const float palette[][3] = {{.80f, .30f, .25f}, {.92f, .72f, .30f}, {.35f, .55f, .75f},
+                                       {.45f, .65f, .40f}, {.75f, .50f, .35f}, {.60f, .45f, .70f},
+                                       {.90f, .85f, .75f}, {.30f, .40f, .45f}, {.85f, .55f, .60f},
+                                       {.40f, .70f, .70f}, {.95f, .90f, .85f}, {.55f, .35f, .25f}};
     const float *p = palette[(int)draw(m, 0, 11.99f)];
 
     for (int i = 0; i < 3; i++) {
@@ -77,7 +78,8 @@ static struct scene_prim *add(struct maker *m, int kind, const float at[3], cons
 #define XYZ(...) ((const float[3]){ __VA_ARGS__ })
 
 /* a box that stands with its foot at height y */
-static struct scene_prim *box(struct maker *m, float x, float y, float z, float w, float h, float d, float turn)
+static struct scene_prim *box(struct maker *m, float x, float y, float z, float w, float h, float d,
+                              float turn)
 {
     struct scene_prim *p = add(m, PRIM_BOX, XYZ(x, y - h / 2, z), XYZ(w / 2, h / 2, d / 2), turn);
 
@@ -96,7 +98,8 @@ static struct scene_prim *wood(struct scene_prim *p)
 
 static void room(struct maker *m, float x, float z, int floor_pattern)
 {
-    struct scene_prim *p = add(m, PRIM_ROOM, XYZ(0, (FLOOR + CEILING) / 2, 0), XYZ(x, (FLOOR - CEILING) / 2, z), 0);
+    struct scene_prim *p =
+        add(m, PRIM_ROOM, XYZ(0, (FLOOR + CEILING) / 2, 0), XYZ(x, (FLOOR - CEILING) / 2, z), 0);
     float c[2][3];
 
     p->pattern = floor_pattern;
@@ -174,7 +177,8 @@ static void shelf(struct maker *m, float x, float z, float w, float turn, int bo
         float bw = draw(m, 0.12f, 0.3f);
 
         turned(x, z, turn, draw(m, -0.5f, 0.5f) * (w - bw - 0.1f), 0.02f, &rx, &rz);
-        struct scene_prim *p = box(m, rx, FLOOR - gap * (float)(i % boards) - 0.03f, rz, bw, draw(m, 0.15f, gap - 0.09f), 0.2f, turn);
+        struct scene_prim *p = box(m, rx, FLOOR - gap * (float)(i % boards) - 0.03f, rz, bw,
+                                   draw(m, 0.15f, gap - 0.09f), 0.2f, turn);
         p->pattern = PATTERN_CHECKER;
         p->scale = 0.035f;
     }
@@ -196,7 +200,8 @@ static void plant(struct maker *m, float x, float z)
 
     color_set(p->color[0], .70f, .38f, .25f);
     for (int i = 0; i < 4; i++) {
-        p = add(m, PRIM_SPHERE, XYZ(x + draw(m, -.14f, .14f), FLOOR - draw(m, .4f, .85f), z + draw(m, -.14f, .14f)),
+        p = add(m, PRIM_SPHERE,
+                XYZ(x + draw(m, -.14f, .14f), FLOOR - draw(m, .4f, .85f), z + draw(m, -.14f, .14f)),
                 XYZ(draw(m, .1f, .19f), 0, 0), 0);
         color_set(p->color[0], .25f, .5f, .22f);
         color_set(p->color[1], .5f, .7f, .3f);
@@ -219,7 +224,8 @@ static void picture(struct maker *m, float x, float y, float z, float w, float h
 static void things(struct maker *m, float x, float y, float z, float spread, int n)
 {
     for (int i = 0; i < n; i++) {
-        float a = 6.2832f * ((float)i + draw(m, 0, 0.4f)) / (float)n, r = spread * draw(m, 0.55f, 1), s = draw(m, 0.05f, 0.11f);
+        float a = 6.2832f * ((float)i + draw(m, 0, 0.4f)) / (float)n, r = spread * draw(m, 0.55f, 1),
+              s = draw(m, 0.05f, 0.11f);
         float px = x + r * cosf(a), pz = z + r * sinf(a);
         int kind = (i + (int)draw(m, 0, 4.99f)) % 5;
         struct scene_prim *p;
@@ -296,7 +302,8 @@ static void make_office(struct maker *m)
     desk(m, -x / 2, z - 0.45f, 0);
     desk(m, x / 2, z - 0.45f, 0);
     for (int i = 0; i < 3; i++) {
-        struct scene_prim *p = box(m, -x + 0.26f, FLOOR, -z + 0.4f + 0.62f * (float)i, 0.5f, draw(m, 0.7f, 1.35f), 0.58f, 0);
+        struct scene_prim *p =
+            box(m, -x + 0.26f, FLOOR, -z + 0.4f + 0.62f * (float)i, 0.5f, draw(m, 0.7f, 1.35f), 0.58f, 0);
 
         p->pattern = PATTERN_STRIPES;
         p->scale = 0.3f;
@@ -429,7 +436,8 @@ void scene_pose(const struct scene *s, int which, uint64_t i, uint64_t n, double
     look(eye, f, pose);
 }
 
-int scene_cull(const struct scene *s, struct vec3 eye, struct vec3 axis, float cosine, float sine, uint16_t *list)
+int scene_cull(const struct scene *s, struct vec3 eye, struct vec3 axis, float cosine, float sine,
+               uint16_t *list)
 {
     int n = 0;
 
@@ -439,7 +447,8 @@ int scene_cull(const struct scene *s, struct vec3 eye, struct vec3 axis, float c
         float along = v3_dot(d, axis), d2 = v3_dot(d, d), across = sqrtf(fmaxf(d2 - along * along, 0));
 
         /* distance of the centre to the cone's side, negative inside; behind the apex: to the apex */
-        if (p->reach <= 0 || d2 <= p->reach * p->reach || across * cosine - along * sine <= p->reach * 1.001f) {
+        if (p->reach <= 0 || d2 <= p->reach * p->reach ||
+            across * cosine - along * sine <= p->reach * 1.001f) {
             if (p->reach <= 0 || along > -p->reach)
                 list[n++] = (uint16_t)i;
         }

@@ -1,5 +1,5 @@
-/* kernels/scene.h - analytic scenes: a few dozen shapes with exact distances. World axes are OpenCV's: y points down;
- * metres. The same numbers on every device: randomness is a hash of counters. C11 and CUDA. */
+/* kernels/scene.h - analytic scenes: a few dozen shapes with exact distances. World axes are OpenCV's: y
+ * points down; metres. The same numbers on every device: randomness is a hash of counters. C11 and CUDA. */
 #ifndef KERNELS_SCENE_H
 #define KERNELS_SCENE_H
 
@@ -13,7 +13,8 @@ enum scene_pattern { PATTERN_SOLID, PATTERN_CHECKER, PATTERN_STRIPES, PATTERN_BR
 struct scene_prim {
     int32_t kind, pattern;
     float at[3];      /* centre */
-    float size[3];    /* half extents; sphere: radius; cylinder, capsule: radius, half height; torus: ring, tube radius */
+    float size[3]; /* half extents; sphere: radius; cylinder, capsule: radius, half height; torus: ring, tube
+                      radius */
     float turn[2];    /* cos, sin of the turn about the vertical axis */
     float rounding;   /* edges of a box */
     float scale;      /* of the pattern, metres */
@@ -44,7 +45,8 @@ KERN_HD float scene_unit(uint32_t h) /* 0 to 1, 24 bits: exact */
 {
     return (float)(h >> 8) * (1.0f / 16777216.0f);
 }
-KERN_HD float scene_normal(uint32_t h) /* mean 0, deviation 1: sum of four bytes, so no library function is asked */
+KERN_HD float
+scene_normal(uint32_t h) /* mean 0, deviation 1: sum of four bytes, so no library function is asked */
 {
     int sum = (int)((h & 255) + (h >> 8 & 255) + (h >> 16 & 255) + (h >> 24)) - 510;
     return (float)sum * (1.0f / 147.8f);
@@ -70,7 +72,8 @@ KERN_HD float scene_prim_distance(const struct scene_prim *s, struct vec3 p)
         b = ay - s->size[1] + s->rounding;
         c = az - s->size[2] + s->rounding;
         return minf(maxf(a, maxf(b, c)), 0.0f) - s->rounding +
-               sqrtf(maxf(a, 0.0f) * maxf(a, 0.0f) + maxf(b, 0.0f) * maxf(b, 0.0f) + maxf(c, 0.0f) * maxf(c, 0.0f));
+               sqrtf(maxf(a, 0.0f) * maxf(a, 0.0f) + maxf(b, 0.0f) * maxf(b, 0.0f) +
+                     maxf(c, 0.0f) * maxf(c, 0.0f));
     case PRIM_SPHERE:
         return sqrtf(v3_dot(q, q)) - s->size[0];
     case PRIM_CYLINDER:
@@ -128,21 +131,25 @@ KERN_HD float scene_cloud(struct vec3 p, uint32_t seed) /* trilinear value noise
     }
     return sum;
 }
-KERN_HD float scene_mix(const struct scene_prim *s, struct vec3 q, uint32_t seed) /* 0: colour 0, 1: colour 1 */
+KERN_HD float scene_mix(const struct scene_prim *s, struct vec3 q,
+                        uint32_t seed) /* 0: colour 0, 1: colour 1 */
 {
     float inv = 1.0f / s->scale, row, u;
 
     switch (s->pattern) {
     case PATTERN_CHECKER:
-        return (float)(((int)floorf(q.x * inv + 1e-3f) + (int)floorf(q.y * inv + 1e-3f) + (int)floorf(q.z * inv + 1e-3f)) & 1);
+        return (float)(((int)floorf(q.x * inv + 1e-3f) + (int)floorf(q.y * inv + 1e-3f) +
+                        (int)floorf(q.z * inv + 1e-3f)) &
+                       1);
     case PATTERN_STRIPES:
         u = scene_cloud(v3(q.x * inv * 4, q.y * inv * 4, q.z * inv * 0.5f), seed);
         return 0.5f * u + ((int)floorf(q.x * inv + 1e-3f) & 1 ? 0.25f : 0.0f);
     case PATTERN_BRICKS:
         row = floorf(q.y * inv * 2);
         u = (q.x + q.z) * inv + ((int)row & 1 ? 0.5f : 0.0f);
-        return (u - floorf(u) < 0.06f || q.y * inv * 2 - row < 0.12f) ? 1.0f
-                                                                       : 0.35f * scene_unit(scene_hash(seed, (uint32_t)(int)floorf(u), (uint32_t)(int)row, 7));
+        return (u - floorf(u) < 0.06f || q.y * inv * 2 - row < 0.12f)
+                   ? 1.0f
+                   : 0.35f * scene_unit(scene_hash(seed, (uint32_t)(int)floorf(u), (uint32_t)(int)row, 7));
     case PATTERN_CLOUDS:
         return 0.6f * scene_cloud(v3_mul(q, inv), seed) + 0.4f * scene_cloud(v3_mul(q, 3 * inv), seed + 1);
     default:
@@ -186,7 +193,8 @@ KERN_HD void scene_shade(const struct scene *s, int prim, struct vec3 p, struct 
 
 /* Depth as a Kinect gives it, in whole millimetres, 0: none. z: true depth (m), cosine: of ray and normal,
  * noise: 1 for a Kinect, 0 exact; frame, pixel: counters. */
-KERN_HD uint32_t scene_sense(float z, float cosine, float noise, uint32_t seed, uint32_t frame, uint32_t pixel)
+KERN_HD uint32_t scene_sense(float z, float cosine, float noise, uint32_t seed, uint32_t frame,
+                             uint32_t pixel)
 {
     float sigma = 0.0012f + 0.0019f * (z - 0.4f) * (z - 0.4f), d;
 
@@ -197,7 +205,8 @@ KERN_HD uint32_t scene_sense(float z, float cosine, float noise, uint32_t seed, 
         z += noise * sigma * scene_normal(scene_hash(seed, frame, pixel, 4));
         if (z < 0.35f)
             return 0;
-        d = floorf(351.0f / (noise * z) + 0.5f); /* disparity of a 585 px, 75 mm sensor in eighths of a pixel */
+        d = floorf(351.0f / (noise * z) +
+                   0.5f); /* disparity of a 585 px, 75 mm sensor in eighths of a pixel */
         z = d > 0.0f ? 351.0f / (noise * d) : 0.0f;
     }
     return z > 0.0f && z < 65.0f ? (uint32_t)(z * 1000.0f + 0.5f) : 0;
@@ -210,9 +219,10 @@ KERN_BEGIN
 void scene_make(int which, uint32_t seed, struct scene *ret);
 /* Camera-to-world of view i of n. */
 void scene_pose(const struct scene *s, int which, uint64_t i, uint64_t n, double pose[16]);
-/* Shapes that a ray of a tile can meet: rays from eye within the cone (axis unit, cosine and sine of its half angle).
- * list has room for SCENE_PRIMS; gives how many. */
-int scene_cull(const struct scene *s, struct vec3 eye, struct vec3 axis, float cosine, float sine, uint16_t *list);
+/* Shapes that a ray of a tile can meet: rays from eye within the cone (axis unit, cosine and sine of its half
+ * angle). list has room for SCENE_PRIMS; gives how many. */
+int scene_cull(const struct scene *s, struct vec3 eye, struct vec3 axis, float cosine, float sine,
+               uint16_t *list);
 KERN_END
 
 #endif

@@ -23,7 +23,8 @@ static void again(const struct recon_volume *v)
 
     if (volume_write(path, v, n & 1, NULL) || volume_read(path, &data_malloc, &w, NULL))
         abort();
-    if (memcmp(v->dim, w.dim, sizeof(w.dim)) || memcmp(v->tsdf, w.tsdf, n * 4) || (v->weight && memcmp(v->weight, w.weight, n * 4)))
+    if (memcmp(v->dim, w.dim, sizeof(w.dim)) || memcmp(v->tsdf, w.tsdf, n * 4) ||
+        (v->weight && memcmp(v->weight, w.weight, n * 4)))
         abort();
     release(&w);
     unlink(path);

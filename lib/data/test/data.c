@@ -75,7 +75,8 @@ static void png_round_trip(void **state)
             assert_int_equal(png_read(path, &q, NULL), 0);
             assert_int_equal(png_probe(path, &head, NULL), 0);
             assert_true(q.width == 37 && q.height == 21 && q.channels == p.channels && q.bits == p.bits);
-            assert_true(head.width == 37 && head.height == 21 && head.channels == p.channels && head.bits == p.bits);
+            assert_true(head.width == 37 && head.height == 21 && head.channels == p.channels &&
+                        head.bits == p.bits);
             assert_memory_equal(p.pixels, q.pixels, (size_t)37 * 21 * p.channels * p.bits / 8);
             picture_release(&p);
             picture_release(&q);
@@ -144,19 +145,21 @@ static void poses(void **state)
     static const struct {
         const char *text, *says; /* NULL: fine */
     } cases[] = {
-        { "1 0 0 1\n0 1 0 2\n0 0 1 3\n0 0 0 1\n", NULL },
-        { "1,0,0,1 0,1,0,2 0,0,1,3 0,0,0,1", NULL },
-        { "0.999 0.001 0 1\r\n0 1 0 2\r\n0 0 1 3\r\n0 0 0 1\r\n", NULL },
-        { "-inf -inf -inf -inf\n-inf -inf -inf -inf\n-inf -inf -inf -inf\n-inf -inf -inf -inf\n", "not finite" },
-        { "1 0 0 nan 0 1 0 2 0 0 1 3 0 0 0 1", "not finite" },
-        { "1 0 0 1 0 1 0 2 0 0 -1 3 0 0 0 1", "reflection" },
-        { "2 0 0 1 0 2 0 2 0 0 2 3 0 0 0 1", "not rigid" },
-        { "1 0 0 1 0 1 0 2 0 0 1 3 1 2 3 1", "last row" },
-        { "1 0 0 1 0 1 0 2 0 0 1 3 0 0 0", "15 numbers" },
-        { "1 0 0 1 0 1 0 2 0 0 1 3 0 0 0 1 5", "more than 16" },
-        { "", "0 numbers" },
-        { "one two", "no number" },
-        { "1111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111", "numbers" },
+        {"1 0 0 1\n0 1 0 2\n0 0 1 3\n0 0 0 1\n", NULL},
+        {"1,0,0,1 0,1,0,2 0,0,1,3 0,0,0,1", NULL},
+        {"0.999 0.001 0 1\r\n0 1 0 2\r\n0 0 1 3\r\n0 0 0 1\r\n", NULL},
+        {"-inf -inf -inf -inf\n-inf -inf -inf -inf\n-inf -inf -inf -inf\n-inf -inf -inf -inf\n",
+         "not finite"},
+        {"1 0 0 nan 0 1 0 2 0 0 1 3 0 0 0 1", "not finite"},
+        {"1 0 0 1 0 1 0 2 0 0 -1 3 0 0 0 1", "reflection"},
+        {"2 0 0 1 0 2 0 2 0 0 2 3 0 0 0 1", "not rigid"},
+        {"1 0 0 1 0 1 0 2 0 0 1 3 1 2 3 1", "last row"},
+        {"1 0 0 1 0 1 0 2 0 0 1 3 0 0 0", "15 numbers"},
+        {"1 0 0 1 0 1 0 2 0 0 1 3 0 0 0 1 5", "more than 16"},
+        {"", "0 numbers"},
+        {"one two", "no number"},
+        {"1111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111",
+         "numbers"},
     };
 
     (void)state;
@@ -196,7 +199,8 @@ static void make_scan(int n)
     static float depth[W * H];
     static uint8_t rgb[W * H * 3];
     struct recon_camera c = { W, H, 30, 31, 19.5, 14.5 };
-    struct recon_frame f = { .depth = depth, .color = rgb, .pose = { 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1 } };
+    struct recon_frame f = {
+        .depth = depth, .color = rgb, .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}};
     char name[32];
 
     free(scan_dir);
@@ -404,7 +408,8 @@ static void outliers(void **state)
 {
     static float depth[W * H];
     struct recon_camera c = { W, H, 30, 30, 19.5, 14.5 };
-    struct recon_frame f = { .depth = depth, .name = "frame-000000", .pose = { 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1 } };
+    struct recon_frame f = {
+        .depth = depth, .name = "frame-000000", .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}};
     struct frames_options o = options(1);
     struct frames_source *s;
 
@@ -426,7 +431,7 @@ static void outliers(void **state)
 
 static struct recon_volume made_volume(void)
 {
-    struct recon_volume v = { .dim = { 7, 5, 9 }, .origin = { -1, 0.25, 3 }, .voxel = 0.04, .truncation = 0.2 };
+    struct recon_volume v = {.dim = {7, 5, 9}, .origin = {-1, 0.25, 3}, .voxel = 0.04, .truncation = 0.2};
 
     v.tsdf = xmalloc(315 * 4);
     v.weight = xmalloc(315 * 4);
@@ -543,7 +548,8 @@ static void ply_bytes(void **state)
     float xyz[9] = { 0, 0, 0, 1, 0, 0, 0, 1, 0 }, normals[9] = { 0, 0, 1, 0, 0, 1, 0, 0, 1 };
     uint8_t rgb[9] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
     uint32_t index[3] = { 0, 1, 2 };
-    struct recon_mesh m = { .vertices = 3, .faces = 1, .xyz = xyz, .normals = normals, .rgb = rgb, .index = index };
+    struct recon_mesh m = {
+        .vertices = 3, .faces = 1, .xyz = xyz, .normals = normals, .rgb = rgb, .index = index};
     struct err err = { 0 };
     char *path = at("m.ply");
     struct str t;
@@ -568,11 +574,21 @@ static void ply_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(png_round_trip),    cmocka_unit_test(png_cut_anywhere), cmocka_unit_test(jpeg_there_and_back),
-        cmocka_unit_test(poses),             cmocka_unit_test(frames_in_order),  cmocka_unit_test(frames_chosen),
-        cmocka_unit_test(bad_poses_are_left_out), cmocka_unit_test(broken_folders), cmocka_unit_test(truncated_in_the_middle),
-        cmocka_unit_test(eight_bits),        cmocka_unit_test(outliers),         cmocka_unit_test(volume_round_trip),
-        cmocka_unit_test(volume_damaged),    cmocka_unit_test(volume_refused),   cmocka_unit_test(ply_bytes),
+        cmocka_unit_test(png_round_trip),
+        cmocka_unit_test(png_cut_anywhere),
+        cmocka_unit_test(jpeg_there_and_back),
+        cmocka_unit_test(poses),
+        cmocka_unit_test(frames_in_order),
+        cmocka_unit_test(frames_chosen),
+        cmocka_unit_test(bad_poses_are_left_out),
+        cmocka_unit_test(broken_folders),
+        cmocka_unit_test(truncated_in_the_middle),
+        cmocka_unit_test(eight_bits),
+        cmocka_unit_test(outliers),
+        cmocka_unit_test(volume_round_trip),
+        cmocka_unit_test(volume_damaged),
+        cmocka_unit_test(volume_refused),
+        cmocka_unit_test(ply_bytes),
     };
     int rc = cmocka_run_group_tests(tests, setup, teardown);
 

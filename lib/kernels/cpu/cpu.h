@@ -6,8 +6,8 @@
 #include "kernels/plan.h"
 #include "kernels/rows.h"
 
-extern const struct recon_kernel cpu_frames_read, cpu_frames_write, cpu_tsdf_fuse, cpu_marching_cubes, cpu_volume_read,
-    cpu_volume_write, cpu_mesh_write, cpu_scene_render, cpu_render_preview;
+extern const struct recon_kernel cpu_frames_read, cpu_frames_write, cpu_tsdf_fuse, cpu_marching_cubes,
+    cpu_volume_read, cpu_volume_write, cpu_mesh_write, cpu_scene_render, cpu_render_preview;
 
 int cpu_frames_selftest(struct recon_ctx *ctx);
 

@@ -45,11 +45,13 @@ static void warn(void *self, const char *rule, const char *object, const char *t
     ctx->host->log(ctx, RECON_WARN, rule, object, "%s", text);
 }
 
-static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost)
+static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+                 struct recon_cost *cost)
 {
     (void)in;
     (void)params;
-    /* frames decoded ahead, a Kinect's size assumed: 7 bytes a pixel, and as much for the files being decoded */
+    /* frames decoded ahead, a Kinect's size assumed: 7 bytes a pixel, and as much for the files being decoded
+     */
     cost->host_bytes = (uint64_t)(2 * ctx->threads + 2) * 640 * 480 * 7 * 2;
     return 0;
 }
@@ -100,20 +102,24 @@ int cpu_frames_selftest(struct recon_ctx *ctx)
     float depth[12] = { 1.5f, 0, 2.25f, 0.001f };
     uint8_t rgb[36] = { 10, 20, 30, 40 };
     struct recon_camera camera = { .width = 4, .height = 3, .fx = 5, .fy = 6, .cx = 1.5, .cy = 1 };
-    struct recon_frame f = { .depth = depth, .color = rgb, .pose = { 0, 0, 1, 1, 1, 0, 0, 2, 0, 1, 0, 3, 0, 0, 0, 1 } }, got;
+    struct recon_frame f = {.depth = depth,
+                            .color = rgb,
+                            .pose = {0, 0, 1, 1, 1, 0, 0, 2, 0, 1, 0, 3, 0, 0, 0, 1}},
+                       got;
     struct frames_options o = { .invalid = 65535, .threads = 1 };
     struct frames_source *s = NULL;
     struct fault fault = { 0 };
     int rc = -1;
 
     if (!mkdtemp(dir))
-        return ctx->host->fail(ctx, CODE_CREATE, NULL, dir, "cannot create a folder in /tmp for the self-test");
+        return ctx->host->fail(ctx, CODE_CREATE, NULL, dir,
+                               "cannot create a folder in /tmp for the self-test");
     f.name = "frame-000000";
     if (frames_write_one(dir, &f, &camera, FRAMES_PNG, 90, &fault.err))
         goto out;
     f.name = "frame-000001";
-    if (frames_write_one(dir, &f, &camera, FRAMES_PNG, 90, &fault.err) || frames_write_camera(dir, &camera, &fault.err) ||
-        frames_open(dir, &o, &s, &fault))
+    if (frames_write_one(dir, &f, &camera, FRAMES_PNG, 90, &fault.err) ||
+        frames_write_camera(dir, &camera, &fault.err) || frames_open(dir, &o, &s, &fault))
         goto out;
     for (int i = 0; i < 2; i++)
         if (frames_next(s, &got, &fault) != 1 || memcmp(got.depth, depth, sizeof(depth)) || !got.color ||
@@ -129,6 +135,13 @@ out:
     return rc;
 }
 
-const struct recon_kernel cpu_frames_read = { RECON_KERNEL_ABI, FRAMES_READ_NAME,   FRAMES_READ_DOC, frames_read_in,
-                                              frames_read_out,  frames_read_params, bound,           run,
-                                              cpu_frames_selftest, NULL };
+const struct recon_kernel cpu_frames_read = {RECON_KERNEL_ABI,
+                                             FRAMES_READ_NAME,
+                                             FRAMES_READ_DOC,
+                                             frames_read_in,
+                                             frames_read_out,
+                                             frames_read_params,
+                                             bound,
+                                             run,
+                                             cpu_frames_selftest,
+                                             NULL};

@@ -29,7 +29,8 @@ static void copy_frame(struct batch *b, const struct recon_frame *f, size_t pixe
     t->name = b->name[b->n++];
 }
 
-static int flush(struct recon_ctx *ctx, struct batch *b, const struct recon_camera *camera, const struct recon_value *p)
+static int flush(struct recon_ctx *ctx, struct batch *b, const struct recon_camera *camera,
+                 const struct recon_value *p)
 {
     static const enum frames_color forms[] = { FRAMES_JPG, FRAMES_PNG, FRAMES_NONE };
     enum frames_color form = forms[p[FRAMES_WRITE_COLOR].i];
@@ -73,7 +74,8 @@ static int take_batch(struct recon_ctx *ctx, struct batch *b, size_t pixels)
     return b->rgb ? 0 : -1;
 }
 
-static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost)
+static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+                 struct recon_cost *cost)
 {
     const struct recon_frames *f = in ? in[0] : NULL;
     uint64_t pixels = f ? (uint64_t)f->camera.width * f->camera.height : 640 * 480;
@@ -134,6 +136,13 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     return rc;
 }
 
-const struct recon_kernel cpu_frames_write = { RECON_KERNEL_ABI, FRAMES_WRITE_NAME,   FRAMES_WRITE_DOC, frames_write_in,
-                                               frames_write_out, frames_write_params, bound,            run,
-                                               cpu_frames_selftest, NULL };
+const struct recon_kernel cpu_frames_write = {RECON_KERNEL_ABI,
+                                              FRAMES_WRITE_NAME,
+                                              FRAMES_WRITE_DOC,
+                                              frames_write_in,
+                                              frames_write_out,
+                                              frames_write_params,
+                                              bound,
+                                              run,
+                                              cpu_frames_selftest,
+                                              NULL};

@@ -1,11 +1,9 @@
-/* Marching cubes in three passes over rows along z, each row the work of one thread, so that the order of vertices and
- * faces does not depend on the number of threads:
- *   sides   a byte a sample: inside or not, observed or not
- *   cells   a byte a cell: its case, 0 where a corner is unobserved
- *   count   a byte a sample: which of its three edges (and the centre of its cell) carry a vertex; vertices and faces
- *           of each row, summed up to where the row's begin
- *   emit    vertices and faces to their exact places; the number of a vertex is found by counting along with the four
- *           rows around a cell. */
+/* Marching cubes in three passes over rows along z, each row the work of one thread, so that the order of
+ * vertices and faces does not depend on the number of threads: sides   a byte a sample: inside or not,
+ * observed or not cells   a byte a cell: its case, 0 where a corner is unobserved count   a byte a sample:
+ * which of its three edges (and the centre of its cell) carry a vertex; vertices and faces of each row,
+ * summed up to where the row's begin emit    vertices and faces to their exact places; the number of a vertex
+ * is found by counting along with the four rows around a cell. */
 #include "config.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/mc.h"
@@ -84,12 +82,14 @@ static void make_sides(struct job *j)
 /* ---- cells ---- */
 
 KERN_CLONES
-static void cells_row(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d, int64_t n, uint8_t *code)
+static void cells_row(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d, int64_t n,
+                      uint8_t *code)
 {
     for (int64_t k = 0; k < n; k++) { /* a: x, y; b: x + 1, y; c: x, y + 1; d: x + 1, y + 1 */
         unsigned all = a[k] & a[k + 1] & b[k] & b[k + 1] & c[k] & c[k + 1] & d[k] & d[k + 1];
-        unsigned bits = (a[k] & 1u) | (b[k] & 1u) << 1 | (c[k] & 1u) << 2 | (d[k] & 1u) << 3 | (a[k + 1] & 1u) << 4 |
-                        (b[k + 1] & 1u) << 5 | (c[k + 1] & 1u) << 6 | (d[k + 1] & 1u) << 7;
+        unsigned bits = (a[k] & 1u) | (b[k] & 1u) << 1 | (c[k] & 1u) << 2 | (d[k] & 1u) << 3 |
+                        (a[k + 1] & 1u) << 4 | (b[k + 1] & 1u) << 5 | (c[k + 1] & 1u) << 6 |
+                        (d[k + 1] & 1u) << 7;
 
         code[k] = (uint8_t)(all & OBSERVED ? bits : 0);
     }
@@ -112,16 +112,19 @@ static void make_cells(struct job *j)
 
 /* ---- count ---- */
 
-/* Flags of a row of samples from the codes of the four rows of cells around it: a its own, b below in y, c below in x,
- * d below in both. An edge carries a vertex when a cell whose corners are all observed crosses it. */
+/* Flags of a row of samples from the codes of the four rows of cells around it: a its own, b below in y, c
+ * below in x, d below in both. An edge carries a vertex when a cell whose corners are all observed crosses
+ * it. */
 KERN_CLONES
-static void flags_row(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d, int64_t n, uint8_t *flags)
+static void flags_row(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d, int64_t n,
+                      uint8_t *flags)
 {
     for (int64_t k = 0; k < n; k++) {
         unsigned za = k ? a[k - 1] : 0, zb = k ? b[k - 1] : 0, zc = k ? c[k - 1] : 0;
         unsigned x = (a[k] ^ a[k] >> 1) | (b[k] >> 2 ^ b[k] >> 3) | (za >> 4 ^ za >> 5) | (zb >> 6 ^ zb >> 7);
         unsigned y = (a[k] ^ a[k] >> 2) | (c[k] >> 1 ^ c[k] >> 3) | (za >> 4 ^ za >> 6) | (zc >> 5 ^ zc >> 7);
-        unsigned z = (a[k] ^ a[k] >> 4) | (c[k] >> 1 ^ c[k] >> 5) | (b[k] >> 2 ^ b[k] >> 6) | (d[k] >> 3 ^ d[k] >> 7);
+        unsigned z =
+            (a[k] ^ a[k] >> 4) | (c[k] >> 1 ^ c[k] >> 5) | (b[k] >> 2 ^ b[k] >> 6) | (d[k] >> 3 ^ d[k] >> 7);
 
         flags[k] = (uint8_t)((x & 1) | (y & 1) << 1 | (z & 1) << 2);
     }
@@ -157,7 +160,8 @@ static uint64_t eight(const uint8_t *p, int64_t k, int64_t n)
 static void count_row(struct job *j, int64_t row, const uint8_t *zeros)
 {
     int64_t nz = j->n[2], down = j->n[1] * nz;
-    const uint8_t *a = j->code + row * nz, *b = row % j->n[1] ? a - nz : zeros, *c = row >= j->n[1] ? a - down : zeros;
+    const uint8_t *a = j->code + row * nz, *b = row % j->n[1] ? a - nz : zeros,
+                  *c = row >= j->n[1] ? a - down : zeros;
     const uint8_t *d = row % j->n[1] && row >= j->n[1] ? a - down - nz : zeros;
     uint8_t *flags = j->side + row * nz;
     uint64_t vertices = 0, faces = 0;
@@ -223,7 +227,8 @@ static void mix(const struct job *j, const int64_t s[3], int axis, double t, uin
     else if (j->v->weight && !(j->v->weight[b] > 0))
         b = a;
     for (int c = 0; c < 3; c++)
-        rgb[c] = (uint8_t)(j->v->rgb[3 * a + (uint64_t)c] * (1 - t) + j->v->rgb[3 * b + (uint64_t)c] * t + 0.5);
+        rgb[c] =
+            (uint8_t)(j->v->rgb[3 * a + (uint64_t)c] * (1 - t) + j->v->rgb[3 * b + (uint64_t)c] * t + 0.5);
 }
 
 /* the vertex on the edge from sample s along axis: in samples, padding included */
@@ -298,8 +303,8 @@ static void emit_vertices(const struct job *j, int64_t row)
     }
 }
 
-static void cell_faces(const struct job *j, const uint8_t *const flags[4], const uint64_t base[4], int64_t k, int entry,
-                       uint32_t *to)
+static void cell_faces(const struct job *j, const uint8_t *const flags[4], const uint64_t base[4], int64_t k,
+                       int entry, uint32_t *to)
 {
     uint32_t id[13];
 
@@ -381,14 +386,17 @@ static int take_mesh(struct job *j)
     if (!m->faces)
         return mc_refuse_empty(ctx, j->v, &j->rule);
     if (m->vertices > UINT32_MAX)
-        return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "mesh", "%llu vertices are more than 32-bit indices hold",
+        return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "mesh",
+                               "%llu vertices are more than 32-bit indices hold",
                                (unsigned long long)m->vertices);
-    if (!(m->xyz = ctx->host->alloc(ctx, m->vertices * 12)) || !(m->index = ctx->host->alloc(ctx, m->faces * 12)))
+    if (!(m->xyz = ctx->host->alloc(ctx, m->vertices * 12)) ||
+        !(m->index = ctx->host->alloc(ctx, m->faces * 12)))
         return -1;
     return j->v->rgb && !(m->rgb = ctx->host->alloc(ctx, m->vertices * 3)) ? -1 : 0;
 }
 
-static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost)
+static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+                 struct recon_cost *cost)
 {
     const struct recon_volume *v = in ? in[0] : NULL;
 
@@ -399,14 +407,15 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     return 0;
 }
 
-static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out,
-               struct recon_cost *cost)
+static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+               void *const *out, struct recon_cost *cost)
 {
     struct job j = { .ctx = ctx, .v = in[0], .mesh = out[0] };
     uint8_t *zeros = NULL;
     int rc;
 
-    j.rule = mc_rule_of(params[MC_ISO].f, params[MC_INSIDE].i == MC_INSIDE_GE, params[MC_MIN_WEIGHT].f, params[MC_PAD].i != 0);
+    j.rule = mc_rule_of(params[MC_ISO].f, params[MC_INSIDE].i == MC_INSIDE_GE, params[MC_MIN_WEIGHT].f,
+                        params[MC_PAD].i != 0);
     for (int a = 0; a < 3; a++)
         j.n[a] = (int64_t)j.v->dim[a] + 2 * j.rule.pad;
     j.rows = j.n[0] * j.n[1];

@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
+static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p,
+                 struct recon_cost *cost)
 {
     (void)ctx;
     (void)in;
@@ -44,12 +45,14 @@ static int selftest(struct recon_ctx *ctx)
     int rc;
 
     if (!mkdtemp(dir))
-        return ctx->host->fail(ctx, CODE_CREATE, NULL, dir, "cannot create a folder in /tmp for the self-test");
+        return ctx->host->fail(ctx, CODE_CREATE, NULL, dir,
+                               "cannot create a folder in /tmp for the self-test");
     path = path_join(dir, "mesh.ply");
     rc = ply_write(path, &m, &err) || file_read(path, 4096, &t, &err);
     if (rc)
         ctx->host->fail(ctx, CODE_INTERNAL, NULL, path, "%s", err.text);
-    else if (t.len < 49 || memcmp(t.s + t.len - 49, xyz, 36) || t.s[t.len - 13] != 3 || memcmp(t.s + t.len - 12, index, 12))
+    else if (t.len < 49 || memcmp(t.s + t.len - 49, xyz, 36) || t.s[t.len - 13] != 3 ||
+             memcmp(t.s + t.len - 12, index, 12))
         rc = ctx->host->fail(ctx, CODE_INTERNAL, NULL, path, "a triangle is not written as it is");
     str_release(&t);
     free(path);
@@ -57,6 +60,13 @@ static int selftest(struct recon_ctx *ctx)
     return rc ? -1 : 0;
 }
 
-const struct recon_kernel cpu_mesh_write = { RECON_KERNEL_ABI, MESH_WRITE_NAME,   MESH_WRITE_DOC, mesh_write_in,
-                                             mesh_write_out,   mesh_write_params, bound,          run,
-                                             selftest,         NULL };
+const struct recon_kernel cpu_mesh_write = {RECON_KERNEL_ABI,
+                                            MESH_WRITE_NAME,
+                                            MESH_WRITE_DOC,
+                                            mesh_write_in,
+                                            mesh_write_out,
+                                            mesh_write_params,
+                                            bound,
+                                            run,
+                                            selftest,
+                                            NULL};

@@ -6,4 +6,5 @@ static const struct recon_kernel *const kernels[] = {
     &cpu_volume_write, &cpu_mesh_write,  &cpu_scene_render, &cpu_render_preview, NULL,
 };
 
-__attribute__((visibility("default"))) const struct recon_module recon_module = { RECON_KERNEL_ABI, "cpu", NULL, kernels };
+__attribute__((visibility("default")))
+const struct recon_module recon_module = {RECON_KERNEL_ABI, "cpu", NULL, kernels};

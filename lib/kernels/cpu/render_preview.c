@@ -29,7 +29,8 @@ static void scan_plane(const struct recon_volume *v, uint32_t x, uint64_t *count
         }
 }
 
-/* block b also answers for sample 8 b + 8, the first of the next: taken from the marks of planes, then along y and z */
+/* block b also answers for sample 8 b + 8, the first of the next: taken from the marks of planes, then along
+ * y and z */
 static void spread(const struct recon_volume *v, const uint8_t *plane, const uint8_t *after, uint8_t *block)
 {
     uint32_t by = march_blocks(v->dim[1]), bz = march_blocks(v->dim[2]);
@@ -47,7 +48,8 @@ static void spread(const struct recon_volume *v, const uint8_t *plane, const uin
 static int find_surface(struct recon_ctx *ctx, const struct recon_volume *v, struct surface *s)
 {
     uint32_t bx = march_blocks(v->dim[0]), axes = v->dim[0] + v->dim[1] + v->dim[2];
-    uint64_t slab = (uint64_t)march_blocks(v->dim[1]) * march_blocks(v->dim[2]), bytes = axes * sizeof(uint64_t);
+    uint64_t slab = (uint64_t)march_blocks(v->dim[1]) * march_blocks(v->dim[2]),
+             bytes = axes * sizeof(uint64_t);
     uint8_t *mark = ctx->host->alloc(ctx, slab * bx);
 
     s->block = mark ? ctx->host->alloc(ctx, slab * bx) : NULL;
@@ -73,7 +75,8 @@ static int find_surface(struct recon_ctx *ctx, const struct recon_volume *v, str
 }
 
 KERN_CLONES
-static void draw_row(const struct march_field *f, const uint8_t *rgb, const struct view *w, uint32_t y, int samples, uint8_t *pixels)
+static void draw_row(const struct march_field *f, const uint8_t *rgb, const struct view *w, uint32_t y,
+                     int samples, uint8_t *pixels)
 {
     for (uint32_t x = 0; x < w->width; x++)
         preview_pixel(f, rgb, w, x, y, samples, pixels + 3 * x);
@@ -106,7 +109,8 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     rc = preview_write(ctx, p, pixels);
     preview_bound(ctx, in, p, cost);
     if (rc == 0 && image) {
-        *image = (struct recon_image){ .width = w.width, .height = w.height, .channels = 3, .place = RECON_HOST, .pixels = pixels };
+        *image = (struct recon_image){
+            .width = w.width, .height = w.height, .channels = 3, .place = RECON_HOST, .pixels = pixels};
         pixels = NULL;
     }
 out:
@@ -121,5 +125,6 @@ static int selftest(struct recon_ctx *ctx)
     return golden_preview(ctx, &cpu_render_preview, NULL);
 }
 
-const struct recon_kernel cpu_render_preview = { RECON_KERNEL_ABI, PREVIEW_NAME, PREVIEW_DOC, preview_in,   preview_out,
-                                                 preview_params,   preview_bound, run,        selftest,     preview_shape };
+const struct recon_kernel cpu_render_preview = {RECON_KERNEL_ABI, PREVIEW_NAME,   PREVIEW_DOC,   preview_in,
+                                                preview_out,      preview_params, preview_bound, run,
+                                                selftest,         preview_shape};

@@ -16,11 +16,13 @@ static struct vec3 direction(const struct scene_view *v, float u, float w)
 {
     float x = (u - v->cx) / v->fx, y = (w - v->cy) / v->fy;
 
-    return v3_unit(v3(v->r[0] * x + v->r[1] * y + v->r[2], v->r[3] * x + v->r[4] * y + v->r[5], v->r[6] * x + v->r[7] * y + v->r[8]));
+    return v3_unit(v3(v->r[0] * x + v->r[1] * y + v->r[2], v->r[3] * x + v->r[4] * y + v->r[5],
+                      v->r[6] * x + v->r[7] * y + v->r[8]));
 }
 
 /* the cone around a tile, four pixels wider on each side than its rays so that shifted ones are in */
-static int tile_list(const struct scene *s, const struct scene_view *v, uint32_t u, uint32_t w, uint16_t *list)
+static int tile_list(const struct scene *s, const struct scene_view *v, uint32_t u, uint32_t w,
+                     uint16_t *list)
 {
     float reach = 4 + TILE / 2.0f, cosine = 1;
     struct vec3 axis = direction(v, (float)u + TILE / 2.0f, (float)w + TILE / 2.0f);
@@ -28,12 +30,13 @@ static int tile_list(const struct scene *s, const struct scene_view *v, uint32_t
     for (int i = 0; i < 4; i++)
         cosine = fminf(cosine, v3_dot(axis, direction(v, (float)u + TILE / 2.0f + (i & 1 ? reach : -reach),
                                                       (float)w + TILE / 2.0f + (i & 2 ? reach : -reach))));
-    return scene_cull(s, v3(v->t[0], v->t[1], v->t[2]), axis, cosine, sqrtf(fmaxf(1 - cosine * cosine, 0)), list);
+    return scene_cull(s, v3(v->t[0], v->t[1], v->t[2]), axis, cosine, sqrtf(fmaxf(1 - cosine * cosine, 0)),
+                      list);
 }
 
 KERN_CLONES
-static void draw_tile(const struct scene *s, const struct scene_view *v, const uint16_t *list, int n, uint32_t u0, uint32_t w0,
-                      uint16_t *mm, uint8_t *rgb)
+static void draw_tile(const struct scene *s, const struct scene_view *v, const uint16_t *list, int n,
+                      uint32_t u0, uint32_t w0, uint16_t *mm, uint8_t *rgb)
 {
     for (uint32_t w = w0; w < w0 + TILE && w < v->height; w++)
         for (uint32_t u = u0; u < u0 + TILE && u < v->width; u++) {
@@ -43,7 +46,8 @@ static void draw_tile(const struct scene *s, const struct scene_view *v, const u
         }
 }
 
-static int render(void *self, const struct scene_plan *p, const struct scene *s, const struct scene_view *v, float *depth, uint8_t *rgb)
+static int render(void *self, const struct scene_plan *p, const struct scene *s, const struct scene_view *v,
+                  float *depth, uint8_t *rgb)
 {
     struct renderer *r = self;
     int64_t across = (v->width + TILE - 1) / TILE, down = (v->height + TILE - 1) / TILE;
@@ -71,7 +75,8 @@ static void done(void *self)
     free(r);
 }
 
-static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost)
+static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+                 struct recon_cost *cost)
 {
     struct scene_plan p;
 
@@ -83,8 +88,8 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     return 0;
 }
 
-static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out,
-               struct recon_cost *cost)
+static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+               void *const *out, struct recon_cost *cost)
 {
     struct renderer *r = xcalloc(1, sizeof(*r));
     struct scene_render how = { render, done, r };
@@ -100,5 +105,5 @@ static int selftest(struct recon_ctx *ctx)
     return golden_scene(ctx, &cpu_scene_render);
 }
 
-const struct recon_kernel cpu_scene_render = { RECON_KERNEL_ABI, SCENE_NAME, SCENE_DOC, scene_in, scene_out, scene_params,
-                                               bound,            run,        selftest,  NULL };
+const struct recon_kernel cpu_scene_render = {RECON_KERNEL_ABI, SCENE_NAME, SCENE_DOC, scene_in, scene_out,
+                                              scene_params,     bound,      run,       selftest, NULL};

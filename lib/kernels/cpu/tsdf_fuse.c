@@ -1,6 +1,6 @@
-/* TSDF fusion, frame by frame as the source gives them. For each frame the rows of voxels (along z) are cut to what the
- * camera can see, which is linear in k; inside, projections are in double, so that a pixel is the one that exact
- * arithmetic gives but for ties, and volumes are the same whatever the number of threads. */
+/* TSDF fusion, frame by frame as the source gives them. For each frame the rows of voxels (along z) are cut
+ * to what the camera can see, which is linear in k; inside, projections are in double, so that a pixel is the
+ * one that exact arithmetic gives but for ties, and volumes are the same whatever the number of threads. */
 #include "config.h"
 #include "kernels/cpu/cpu.h"
 
@@ -37,7 +37,8 @@ static void cut(struct row *r, double a, double b)
 
 static struct row row_of(const struct fuse_plan *p, const struct fuse_view *v, uint32_t i, uint32_t j)
 {
-    double d[3] = { p->origin[0] + p->voxel * i - v->t[0], p->origin[1] + p->voxel * j - v->t[1], p->origin[2] - v->t[2] };
+    double d[3] = {p->origin[0] + p->voxel * i - v->t[0], p->origin[1] + p->voxel * j - v->t[1],
+                   p->origin[2] - v->t[2]};
     const double *r = v->r, left = v->cx + 0.5, right = v->width - 0.5 - v->cx, top = v->cy + 0.5,
                  bottom = v->height - 0.5 - v->cy;
     struct row o = { .x0 = r[0] * d[0] + r[1] * d[1] + r[2] * d[2], .xs = r[2] * p->voxel,
@@ -54,17 +55,19 @@ static struct row row_of(const struct fuse_plan *p, const struct fuse_view *v, u
     return o;
 }
 
-/* Pixel of each of n voxels from k on, -1 outside the picture; z along the optical axis. Rounding is half away from
- * zero: above -0.5 that is (int)(u + 0.5). */
+/* Pixel of each of n voxels from k on, -1 outside the picture; z along the optical axis. Rounding is half
+ * away from zero: above -0.5 that is (int)(u + 0.5). */
 KERN_CLONES
-static void project(const struct fuse_view *v, const struct row *r, int64_t k, int n, int32_t *pixel, double *z)
+static void project(const struct fuse_view *v, const struct row *r, int64_t k, int n, int32_t *pixel,
+                    double *z)
 {
     double wide = v->width - 0.5, high = v->height - 0.5, fx = v->fx, fy = v->fy, cx = v->cx, cy = v->cy;
     double x0 = r->x0, y0 = r->y0, z0 = r->z0, xs = r->xs, ys = r->ys, zs = r->zs;
     int32_t width = (int32_t)v->width, first = (int32_t)k;
 
     for (int i = 0; i < n; i++) {
-        double at = first + i, zc = z0 + at * zs, u = fx * (x0 + at * xs) / zc + cx, w = fy * (y0 + at * ys) / zc + cy;
+        double at = first + i, zc = z0 + at * zs, u = fx * (x0 + at * xs) / zc + cx,
+               w = fy * (y0 + at * ys) / zc + cy;
         int ok = (zc > 0) & (u > -0.5) & (u < wide) & (w > -0.5) & (w < high);
 
         u = ok ? u : 0;
@@ -112,7 +115,8 @@ static uint64_t fuse_row(const struct target *t, const struct fuse_view *v, cons
     return updates;
 }
 
-static uint64_t fuse_frame(struct recon_ctx *ctx, const struct target *t, const struct fuse_view *v, const struct recon_frame *f)
+static uint64_t fuse_frame(struct recon_ctx *ctx, const struct target *t, const struct fuse_view *v,
+                           const struct recon_frame *f)
 {
     const struct fuse_plan *p = t->plan;
     int64_t rows = (int64_t)p->dim[0] * p->dim[1];
@@ -142,8 +146,8 @@ static uint64_t depth_range(const struct recon_frame *f, size_t pixels, float *f
     return n;
 }
 
-static int fuse_all(struct recon_ctx *ctx, struct recon_frames *frames, struct target *t, struct fuse_counts *n,
-                    struct recon_cost *cost)
+static int fuse_all(struct recon_ctx *ctx, struct recon_frames *frames, struct target *t,
+                    struct fuse_counts *n, struct recon_cost *cost)
 {
     const struct fuse_plan *p = t->plan;
     struct recon_frame f;
@@ -203,7 +207,8 @@ static int finish_color(struct recon_ctx *ctx, const struct target *t, struct re
     return 0;
 }
 
-static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost)
+static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+                 struct recon_cost *cost)
 {
     const struct recon_frames *f = in ? in[0] : NULL;
     struct fuse_plan p;
@@ -217,8 +222,8 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     return 0;
 }
 
-static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out,
-               struct recon_cost *cost)
+static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+               void *const *out, struct recon_cost *cost)
 {
     struct recon_frames *frames = (struct recon_frames *)(uintptr_t)in[0];
     struct recon_volume *v = out[0];
@@ -227,7 +232,8 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     struct target t = { .plan = &plan };
     int rc;
 
-    if (fuse_plan(ctx, frames, params, &plan) || plan_volume_fits(ctx, plan.dim, fuse_bytes(&plan), plan_memory_free(), "host"))
+    if (fuse_plan(ctx, frames, params, &plan) ||
+        plan_volume_fits(ctx, plan.dim, fuse_bytes(&plan), plan_memory_free(), "host"))
         return -1;
     rc = take_volume(ctx, &plan, v);
     t.tsdf = v->tsdf;
@@ -249,5 +255,5 @@ static int selftest(struct recon_ctx *ctx)
     return golden_fuse(ctx, &cpu_tsdf_fuse, NULL);
 }
 
-const struct recon_kernel cpu_tsdf_fuse = { RECON_KERNEL_ABI, FUSE_NAME, FUSE_DOC, fuse_in, fuse_out, fuse_params, bound, run,
-                                            selftest,         fuse_shape };
+const struct recon_kernel cpu_tsdf_fuse = {RECON_KERNEL_ABI, FUSE_NAME, FUSE_DOC, fuse_in,  fuse_out,
+                                           fuse_params,      bound,     run,      selftest, fuse_shape};

@@ -35,7 +35,8 @@ static uint64_t volume_bytes(const struct recon_volume *v)
     return (uint64_t)v->dim[0] * v->dim[1] * v->dim[2] * (8 + (v->rgb ? 3 : 0));
 }
 
-static int read_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
+static int read_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p,
+                      struct recon_cost *cost)
 {
     struct recon_volume v = { 0 };
     char *path;
@@ -50,7 +51,8 @@ static int read_bound(struct recon_ctx *ctx, const void *const *in, const struct
     return 0;
 }
 
-static int read_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out)
+static int read_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p,
+                      void *const *out)
 {
     struct recon_volume *v = out[0];
     char *path;
@@ -65,8 +67,8 @@ static int read_shape(struct recon_ctx *ctx, const void *const *in, const struct
     return 0;
 }
 
-static int read_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out,
-                    struct recon_cost *cost)
+static int read_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p,
+                    void *const *out, struct recon_cost *cost)
 {
     struct data_alloc alloc = { host_alloc, host_free, ctx };
     struct recon_volume *v = out[0];
@@ -98,7 +100,8 @@ static int read_run(struct recon_ctx *ctx, const void *const *in, const struct r
     return 0;
 }
 
-static int write_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
+static int write_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p,
+                       struct recon_cost *cost)
 {
     (void)ctx;
     (void)in;
@@ -107,8 +110,8 @@ static int write_bound(struct recon_ctx *ctx, const void *const *in, const struc
     return 0;
 }
 
-static int write_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out,
-                     struct recon_cost *cost)
+static int write_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p,
+                     void *const *out, struct recon_cost *cost)
 {
     const struct recon_volume *v = in[0];
     char *path = plan_output(ctx, p[VOLUME_WRITE_FILE].s);
@@ -130,8 +133,13 @@ static int write_run(struct recon_ctx *ctx, const void *const *in, const struct 
 static int selftest(struct recon_ctx *ctx)
 {
     float tsdf[24], weight[24];
-    struct recon_volume v = { .dim = { 2, 3, 4 }, .origin = { 1, -2, 3 }, .voxel = 0.5, .truncation = 2, .tsdf = tsdf, .weight = weight },
-                        back = { 0 };
+    struct recon_volume v = {.dim = {2, 3, 4},
+                             .origin = {1, -2, 3},
+                             .voxel = 0.5,
+                             .truncation = 2,
+                             .tsdf = tsdf,
+                             .weight = weight},
+                        back = {0};
     char dir[] = "/tmp/recon-selftest.XXXXXX", *path;
     struct fault fault = { 0 };
     int rc;
@@ -141,7 +149,8 @@ static int selftest(struct recon_ctx *ctx)
         weight[i] = (float)(i % 3);
     }
     if (!mkdtemp(dir))
-        return ctx->host->fail(ctx, CODE_CREATE, NULL, dir, "cannot create a folder in /tmp for the self-test");
+        return ctx->host->fail(ctx, CODE_CREATE, NULL, dir,
+                               "cannot create a folder in /tmp for the self-test");
     path = path_join(dir, "volume.npz");
     rc = volume_write(path, &v, true, &fault.err);
     if (rc == 0)
@@ -158,9 +167,9 @@ static int selftest(struct recon_ctx *ctx)
     return rc;
 }
 
-const struct recon_kernel cpu_volume_read = { RECON_KERNEL_ABI, VOLUME_READ_NAME,   VOLUME_READ_DOC, volume_read_in,
-                                              volume_read_out,  volume_read_params, read_bound,      read_run,
-                                              selftest,         read_shape };
-const struct recon_kernel cpu_volume_write = { RECON_KERNEL_ABI,  VOLUME_WRITE_NAME,   VOLUME_WRITE_DOC, volume_write_in,
-                                               volume_write_out,  volume_write_params, write_bound,      write_run,
-                                               selftest,          NULL };
+const struct recon_kernel cpu_volume_read = {
+    RECON_KERNEL_ABI,   VOLUME_READ_NAME, VOLUME_READ_DOC, volume_read_in, volume_read_out,
+    volume_read_params, read_bound,       read_run,        selftest,       read_shape};
+const struct recon_kernel cpu_volume_write = {
+    RECON_KERNEL_ABI,    VOLUME_WRITE_NAME, VOLUME_WRITE_DOC, volume_write_in, volume_write_out,
+    volume_write_params, write_bound,       write_run,        selftest,        NULL};

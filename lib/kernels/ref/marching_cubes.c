@@ -1,4 +1,5 @@
-/* Marching cubes, cell after cell, with a number a sample edge: the order of vertices and faces that mc.h states. */
+/* Marching cubes, cell after cell, with a number a sample edge: the order of vertices and faces that mc.h
+ * states. */
 #include "config.h"
 #include "kernels/mc.h"
 #include "kernels/ref/ref.h"
@@ -99,7 +100,8 @@ static void mark(struct job *j, const int64_t s[3], int entry)
 static void place(struct job *j, uint64_t number, const double p[3], const double rgb[3])
 {
     for (int a = 0; a < 3; a++) {
-        j->mesh->xyz[3 * number + (uint64_t)a] = (float)(j->v->origin[a] + j->v->voxel * (p[a] - j->rule.pad));
+        j->mesh->xyz[3 * number + (uint64_t)a] =
+            (float)(j->v->origin[a] + j->v->voxel * (p[a] - j->rule.pad));
         if (j->mesh->rgb)
             j->mesh->rgb[3 * number + (uint64_t)a] = (uint8_t)rgb[a];
     }
@@ -122,7 +124,8 @@ static void color_of(const struct job *j, const int64_t s[3], const int64_t e[3]
 static void edge_vertex(const struct job *j, const int64_t s[3], int e, double p[3], double rgb[3])
 {
     int corner = mc_edge_corner(e);
-    int64_t q[3] = { s[0] + (corner & 1), s[1] + (corner >> 1 & 1), s[2] + (corner >> 2) }, r[3] = { q[0], q[1], q[2] };
+    int64_t q[3] = {s[0] + (corner & 1), s[1] + (corner >> 1 & 1), s[2] + (corner >> 2)},
+            r[3] = {q[0], q[1], q[2]};
     double t;
 
     r[e / 4]++;
@@ -179,11 +182,13 @@ static int run_job(struct recon_ctx *ctx, struct job *j)
     if (!j->faces)
         return mc_refuse_empty(ctx, j->v, &j->rule);
     if (j->vertices > UINT32_MAX)
-        return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "mesh", "%llu vertices are more than 32-bit indices hold",
+        return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "mesh",
+                               "%llu vertices are more than 32-bit indices hold",
                                (unsigned long long)j->vertices);
     m->vertices = j->vertices;
     m->faces = j->faces;
-    if (!(m->xyz = ctx->host->alloc(ctx, m->vertices * 12)) || !(m->index = ctx->host->alloc(ctx, m->faces * 12)) ||
+    if (!(m->xyz = ctx->host->alloc(ctx, m->vertices * 12)) ||
+        !(m->index = ctx->host->alloc(ctx, m->faces * 12)) ||
         (j->v->rgb && !(m->rgb = ctx->host->alloc(ctx, m->vertices * 3))))
         return -1;
     j->faces = 0; /* indices from here on */
@@ -191,7 +196,8 @@ static int run_job(struct recon_ctx *ctx, struct job *j)
     return 0;
 }
 
-static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost)
+static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+                 struct recon_cost *cost)
 {
     const struct recon_volume *v = in ? in[0] : NULL;
 
@@ -202,13 +208,14 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     return 0;
 }
 
-static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out,
-               struct recon_cost *cost)
+static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+               void *const *out, struct recon_cost *cost)
 {
     struct job j = { .v = in[0], .mesh = out[0] };
     int rc;
 
-    j.rule = mc_rule_of(params[MC_ISO].f, params[MC_INSIDE].i == MC_INSIDE_GE, params[MC_MIN_WEIGHT].f, params[MC_PAD].i != 0);
+    j.rule = mc_rule_of(params[MC_ISO].f, params[MC_INSIDE].i == MC_INSIDE_GE, params[MC_MIN_WEIGHT].f,
+                        params[MC_PAD].i != 0);
     for (int a = 0; a < 3; a++)
         j.n[a] = (int64_t)j.v->dim[a] + 2 * j.rule.pad;
     rc = run_job(ctx, &j);

@@ -1,5 +1,5 @@
-/* kernels/ref/ref.h - the same kernels in plain serial C, for finding out whose fault a wrong result is. They share the
- * rows, the plans and the marching-cubes table with the others, and no loop. */
+/* kernels/ref/ref.h - the same kernels in plain serial C, for finding out whose fault a wrong result is. They
+ * share the rows, the plans and the marching-cubes table with the others, and no loop. */
 #ifndef KERNELS_REF_REF_H
 #define KERNELS_REF_REF_H
 

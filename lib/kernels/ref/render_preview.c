@@ -43,7 +43,8 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     rc = preview_write(ctx, p, pixels);
     preview_bound(ctx, in, p, cost);
     if (rc == 0 && image)
-        *image = (struct recon_image){ .width = w.width, .height = w.height, .channels = 3, .place = RECON_HOST, .pixels = pixels };
+        *image = (struct recon_image){
+            .width = w.width, .height = w.height, .channels = 3, .place = RECON_HOST, .pixels = pixels};
     else
         ctx->host->free(ctx, pixels);
     return rc;
@@ -54,5 +55,6 @@ static int selftest(struct recon_ctx *ctx)
     return golden_preview(ctx, &ref_render_preview, NULL);
 }
 
-const struct recon_kernel ref_render_preview = { RECON_KERNEL_ABI, PREVIEW_NAME, PREVIEW_DOC, preview_in,   preview_out,
-                                                 preview_params,   preview_bound, run,        selftest,     preview_shape };
+const struct recon_kernel ref_render_preview = {RECON_KERNEL_ABI, PREVIEW_NAME,   PREVIEW_DOC,   preview_in,
+                                                preview_out,      preview_params, preview_bound, run,
+                                                selftest,         preview_shape};

@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-static int render(void *self, const struct scene_plan *p, const struct scene *s, const struct scene_view *v, float *depth, uint8_t *rgb)
+static int render(void *self, const struct scene_plan *p, const struct scene *s, const struct scene_view *v,
+                  float *depth, uint8_t *rgb)
 {
     uint16_t *mm = xmalloc((size_t)v->width * v->height * 2);
 
@@ -22,7 +23,8 @@ static int render(void *self, const struct scene_plan *p, const struct scene *s,
     return 0;
 }
 
-static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost)
+static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+                 struct recon_cost *cost)
 {
     struct scene_plan p;
 
@@ -34,8 +36,8 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     return 0;
 }
 
-static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out,
-               struct recon_cost *cost)
+static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+               void *const *out, struct recon_cost *cost)
 {
     struct scene_render how = { render, NULL, NULL };
 
@@ -49,5 +51,5 @@ static int selftest(struct recon_ctx *ctx)
     return golden_scene(ctx, &ref_scene_render);
 }
 
-const struct recon_kernel ref_scene_render = { RECON_KERNEL_ABI, SCENE_NAME, SCENE_DOC, scene_in, scene_out, scene_params,
-                                               bound,            run,        selftest,  NULL };
+const struct recon_kernel ref_scene_render = {RECON_KERNEL_ABI, SCENE_NAME, SCENE_DOC, scene_in, scene_out,
+                                              scene_params,     bound,      run,       selftest, NULL};

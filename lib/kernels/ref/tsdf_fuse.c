@@ -10,7 +10,8 @@ struct sums {
 };
 
 /* half away from zero, as C's round() */
-static bool pixel_of(const struct recon_camera *c, const double pose[16], const double p[3], double *z, size_t *ret)
+static bool pixel_of(const struct recon_camera *c, const double pose[16], const double p[3], double *z,
+                     size_t *ret)
 {
     double d[3] = { p[0] - pose[3], p[1] - pose[7], p[2] - pose[11] }, q[3], u, v;
 
@@ -27,8 +28,8 @@ static bool pixel_of(const struct recon_camera *c, const double pose[16], const 
     return true;
 }
 
-static void fuse_voxel(const struct fuse_plan *plan, const struct recon_frames *frames, const struct recon_frame *f,
-                       const double p[3], struct sums *s, struct fuse_counts *n)
+static void fuse_voxel(const struct fuse_plan *plan, const struct recon_frames *frames,
+                       const struct recon_frame *f, const double p[3], struct sums *s, struct fuse_counts *n)
 {
     double z, depth, value;
     size_t at;
@@ -48,8 +49,8 @@ static void fuse_voxel(const struct fuse_plan *plan, const struct recon_frames *
     n->updates++;
 }
 
-static void fuse_frame(const struct fuse_plan *plan, const struct recon_frames *frames, const struct recon_frame *f,
-                       struct sums *s, struct fuse_counts *n)
+static void fuse_frame(const struct fuse_plan *plan, const struct recon_frames *frames,
+                       const struct recon_frame *f, struct sums *s, struct fuse_counts *n)
 {
     for (uint32_t i = 0; i < plan->dim[0]; i++)
         for (uint32_t j = 0; j < plan->dim[1]; j++)
@@ -61,8 +62,8 @@ static void fuse_frame(const struct fuse_plan *plan, const struct recon_frames *
             }
 }
 
-static int fuse_all(struct recon_ctx *ctx, const struct fuse_plan *plan, struct recon_frames *frames, struct sums *s,
-                    bool *color, struct fuse_counts *n)
+static int fuse_all(struct recon_ctx *ctx, const struct fuse_plan *plan, struct recon_frames *frames,
+                    struct sums *s, bool *color, struct fuse_counts *n)
 {
     struct recon_frame f;
     int rc;
@@ -79,9 +80,11 @@ static int fuse_all(struct recon_ctx *ctx, const struct fuse_plan *plan, struct 
     return rc;
 }
 
-static int hand_over(struct recon_ctx *ctx, const struct fuse_plan *plan, const struct sums *s, bool color, struct recon_volume *v)
+static int hand_over(struct recon_ctx *ctx, const struct fuse_plan *plan, const struct sums *s, bool color,
+                     struct recon_volume *v)
 {
-    if (!(v->tsdf = ctx->host->alloc(ctx, plan->voxels * 4)) || !(v->weight = ctx->host->alloc(ctx, plan->voxels * 4)) ||
+    if (!(v->tsdf = ctx->host->alloc(ctx, plan->voxels * 4)) ||
+        !(v->weight = ctx->host->alloc(ctx, plan->voxels * 4)) ||
         (color && !(v->rgb = ctx->host->alloc(ctx, plan->voxels * 3))))
         return -1;
     for (uint64_t i = 0; i < plan->voxels; i++) {
@@ -97,7 +100,8 @@ static int hand_over(struct recon_ctx *ctx, const struct fuse_plan *plan, const 
     return 0;
 }
 
-static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost)
+static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+                 struct recon_cost *cost)
 {
     const struct recon_frames *f = in ? in[0] : NULL;
     struct fuse_plan p;
@@ -111,8 +115,8 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     return 0;
 }
 
-static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out,
-               struct recon_cost *cost)
+static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
+               void *const *out, struct recon_cost *cost)
 {
     struct recon_frames *frames = (struct recon_frames *)(uintptr_t)in[0];
     struct fuse_counts counts = { 0 };
@@ -143,5 +147,5 @@ static int selftest(struct recon_ctx *ctx)
     return golden_fuse(ctx, &ref_tsdf_fuse, NULL);
 }
 
-const struct recon_kernel ref_tsdf_fuse = { RECON_KERNEL_ABI, FUSE_NAME, FUSE_DOC, fuse_in, fuse_out, fuse_params, bound, run,
-                                            selftest,         fuse_shape };
+const struct recon_kernel ref_tsdf_fuse = {RECON_KERNEL_ABI, FUSE_NAME, FUSE_DOC, fuse_in,  fuse_out,
+                                           fuse_params,      bound,     run,      selftest, fuse_shape};

@@ -43,7 +43,8 @@ static void release(struct recon_ctx *c, void *p)
     free(p);
 }
 
-static void take_log(struct recon_ctx *c, enum recon_log level, const char *rule, const char *object, const char *fmt, ...)
+static void take_log(struct recon_ctx *c, enum recon_log level, const char *rule, const char *object,
+                     const char *fmt, ...)
 {
     struct test_ctx *t = of(c);
     va_list ap;
@@ -73,8 +74,12 @@ static const struct recon_host services = { alloc, release, fail, take_log, outp
 
 void test_ctx_init(struct test_ctx *t, const char *dataset, const char *out, int threads)
 {
-    *t = (struct test_ctx){ .ctx = { .abi = RECON_KERNEL_ABI, .host = &services, .dataset = dataset, .out = out,
-                                     .threads = threads, .device = -1 } };
+    *t = (struct test_ctx){.ctx = {.abi = RECON_KERNEL_ABI,
+                                   .host = &services,
+                                   .dataset = dataset,
+                                   .out = out,
+                                   .threads = threads,
+                                   .device = -1}};
 }
 
 void test_ctx_reset(struct test_ctx *t)

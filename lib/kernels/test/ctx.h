@@ -23,8 +23,8 @@ void test_ctx_release(struct test_ctx *t);
 const struct recon_module *test_module(const char *name);
 const struct recon_kernel *test_kernel(const struct recon_module *m, const char *name); /* the same */
 
-/* The defaults of a kernel's parameters, parsed; free with free(). Text and vectors point into static or owned memory that
- * lives as long as the program. */
+/* The defaults of a kernel's parameters, parsed; free with free(). Text and vectors point into static or
+ * owned memory that lives as long as the program. */
 struct recon_value *test_params(const struct recon_kernel *k);
 void test_slot_free(struct test_ctx *t, enum recon_slot type, void *slot);
 

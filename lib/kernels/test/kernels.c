@@ -22,7 +22,7 @@ static uint32_t next_random(uint32_t *s)
 static struct recon_volume make_volume(uint32_t nx, uint32_t ny, uint32_t nz)
 {
     uint64_t n = (uint64_t)nx * ny * nz;
-    struct recon_volume v = { .dim = { nx, ny, nz }, .origin = { -1, 2, 0.5 }, .voxel = 0.125, .truncation = 0.5 };
+    struct recon_volume v = {.dim = {nx, ny, nz}, .origin = {-1, 2, 0.5}, .voxel = 0.125, .truncation = 0.5};
 
     v.tsdf = xmalloc(n * 4);
     return v;
@@ -35,8 +35,8 @@ static void free_volume(struct recon_volume *v)
     free(v->rgb);
 }
 
-static int run_mc(struct test_ctx *t, const struct recon_module *m, const struct recon_volume *v, struct recon_value *p,
-                  struct recon_mesh *mesh)
+static int run_mc(struct test_ctx *t, const struct recon_module *m, const struct recon_volume *v,
+                  struct recon_value *p, struct recon_mesh *mesh)
 {
     const struct recon_kernel *k = test_kernel(m, MC_NAME);
     struct recon_value *def = test_params(k);
@@ -72,7 +72,8 @@ static void sphere_of(uint32_t n, const struct golden_count *want, bool also_ref
     assert_int_equal(f.euler, 2);
     /* second order: relative errors of area and volume fall by four when n doubles */
     assert_true(fabs(f.area / (4 * M_PI * 0.49) - 1 + 6.44e-4 * 64 * 64 / n / n) < 2e-4 * 64 * 64 / n / n);
-    assert_true(fabs(f.volume / (4.0 / 3 * M_PI * 0.343) - 1 + 1.22e-3 * 64 * 64 / n / n) < 3e-4 * 64 * 64 / n / n);
+    assert_true(fabs(f.volume / (4.0 / 3 * M_PI * 0.343) - 1 + 1.22e-3 * 64 * 64 / n / n) <
+                3e-4 * 64 * 64 / n / n);
     if (also_ref) {
         assert_int_equal(run_mc(&t, ref, &v, NULL, &r), 0);
         assert_int_equal(r.vertices, m.vertices);
@@ -98,7 +99,8 @@ static void noise_is_closed(void **state)
 
     (void)state;
     for (int round = 0; round < 24; round++) {
-        uint32_t n[3] = { 2 + next_random(&seed) % 19, 2 + next_random(&seed) % 19, 2 + next_random(&seed) % 40 };
+        uint32_t n[3] = {2 + next_random(&seed) % 19, 2 + next_random(&seed) % 19,
+                         2 + next_random(&seed) % 40};
         struct recon_volume v = make_volume(n[0], n[1], n[2]);
         uint64_t count = (uint64_t)n[0] * n[1] * n[2];
         struct recon_value p[4] = { { 0 } };
@@ -110,7 +112,8 @@ static void noise_is_closed(void **state)
         v.rgb = xmalloc(count * 3);
         for (uint64_t i = 0; i < count; i++) {
             /* a few levels, so that the iso value itself, ties of the decider and equal neighbours occur */
-            v.tsdf[i] = round % 2 ? (float)((int)(next_random(&seed) % 7) - 3) / 4 : (float)next_random(&seed) / (1 << 23) - 1;
+            v.tsdf[i] = round % 2 ? (float)((int)(next_random(&seed) % 7) - 3) / 4
+                                  : (float)next_random(&seed) / (1 << 23) - 1;
             for (int c = 0; c < 3; c++)
                 v.rgb[3 * i + (uint64_t)c] = (uint8_t)next_random(&seed);
         }
@@ -232,7 +235,8 @@ static void make_frames(struct made *m, struct recon_frames *f)
 
     m->given = 0;
     for (int i = 0; i < FRAMES; i++) {
-        double a = 0.3 * i, c = cos(a), s = sin(a), pose[16] = { c, 0, s, 0.1 * i, 0, 1, 0, -0.05 * i, -s, 0, c, -0.2, 0, 0, 0, 1 };
+        double a = 0.3 * i, c = cos(a), s = sin(a),
+               pose[16] = {c, 0, s, 0.1 * i, 0, 1, 0, -0.05 * i, -s, 0, c, -0.2, 0, 0, 0, 1};
 
         memcpy(m->pose[i], pose, sizeof(pose));
         for (int k = 0; k < W * H; k++) {
@@ -241,12 +245,15 @@ static void make_frames(struct made *m, struct recon_frames *f)
                 m->rgb[i][3 * k + b] = (uint8_t)next_random(&seed);
         }
     }
-    *f = (struct recon_frames){ .camera = { W, H, 40, 42, 23.3, 17.6 }, .count = FRAMES, .bounds = { -1, 1, -0.8, 0.8, 0, 1.6 },
-                                .next = made_next, .impl = m };
+    *f = (struct recon_frames){.camera = {W, H, 40, 42, 23.3, 17.6},
+                               .count = FRAMES,
+                               .bounds = {-1, 1, -0.8, 0.8, 0, 1.6},
+                               .next = made_next,
+                               .impl = m};
 }
 
-static int run_fuse(struct test_ctx *t, const struct recon_module *m, struct made *made, const struct recon_value *p,
-                    struct recon_volume *v)
+static int run_fuse(struct test_ctx *t, const struct recon_module *m, struct made *made,
+                    const struct recon_value *p, struct recon_volume *v)
 {
     const struct recon_kernel *k = test_kernel(m, FUSE_NAME);
     struct recon_cost cost = { 0 }, most = { 0 };
@@ -306,8 +313,9 @@ static void fuse_is_the_reference(void **state)
 
 static void fuse_refuses(void **state)
 {
-    static const double elsewhere[6] = { 50, 51, 50, 51, 50, 51 }, empty[6] = { 1, 1, 0, 1, 0, 1 }, huge[6] = { 0, 51.3, 0, 81.22, 0, 36.42 },
-                        vast[6] = { 0, 1e6, 0, 1, 0, 1 }, endless[6] = { 0, 2000, 0, 2000, 0, 20000 };
+    static const double elsewhere[6] = {50, 51, 50, 51, 50, 51}, empty[6] = {1, 1, 0, 1, 0, 1},
+                        huge[6] = {0, 51.3, 0, 81.22, 0, 36.42}, vast[6] = {0, 1e6, 0, 1, 0, 1},
+                        endless[6] = {0, 2000, 0, 2000, 0, 20000};
     static const struct {
         const double *bounds;
         uint32_t n;
@@ -345,7 +353,8 @@ static void fuse_refuses(void **state)
 
 /* ---- pictures ---- */
 
-static int open_scene(struct test_ctx *t, const struct recon_module *m, const struct recon_value *p, struct recon_frames *f)
+static int open_scene(struct test_ctx *t, const struct recon_module *m, const struct recon_value *p,
+                      struct recon_frames *f)
 {
     struct recon_cost cost = { 0 };
 
@@ -353,8 +362,8 @@ static int open_scene(struct test_ctx *t, const struct recon_module *m, const st
     return test_kernel(m, SCENE_NAME)->run(&t->ctx, NULL, p, (void *[]){ f, NULL }, &cost);
 }
 
-/* Culled tiles against every shape: other steps of the same ray, so the same surface within the marcher's tolerance but
- * for rays that graze an edge. */
+/* Culled tiles against every shape: other steps of the same ray, so the same surface within the marcher's
+ * tolerance but for rays that graze an edge. */
 static void scenes_are_the_reference(void **state)
 {
     (void)state;
@@ -401,7 +410,8 @@ static void scenes_are_the_reference(void **state)
 /* a scene without noise, fused: the surface is where the scene says, to a fraction of a voxel */
 static void scene_to_surface(void **state)
 {
-    struct recon_value *sp = test_params(test_kernel(cpu, SCENE_NAME)), *fp = test_params(test_kernel(cpu, FUSE_NAME));
+    struct recon_value *sp = test_params(test_kernel(cpu, SCENE_NAME)),
+                       *fp = test_params(test_kernel(cpu, FUSE_NAME));
     struct scene *s = xmalloc(sizeof(*s));
     struct recon_frames frames;
     struct recon_volume v = { .dim = { 0 } };
@@ -419,11 +429,14 @@ static void scene_to_surface(void **state)
     sp[SCENE_NOISE].f = 0;
     fp[FUSE_VOXEL].f = 0.05;
     assert_int_equal(open_scene(&t, cpu, sp, &frames), 0);
-    assert_int_equal(test_kernel(cpu, FUSE_NAME)->run(&t.ctx, (const void *[]){ &frames, NULL }, fp, (void *[]){ &v, NULL }, &cost), 0);
+    assert_int_equal(test_kernel(cpu, FUSE_NAME)
+                         ->run(&t.ctx, (const void *[]){&frames, NULL}, fp, (void *[]){&v, NULL}, &cost),
+                     0);
     assert_int_equal(run_mc(&t, cpu, &v, NULL, &m), 0);
     scene_make(SCENE_ROOM, 1, s);
     for (uint64_t i = 0; i < m.vertices; i++)
-        sum += fabsf(scene_distance(s, NULL, s->n, v3(m.xyz[3 * i], m.xyz[3 * i + 1], m.xyz[3 * i + 2]), &prim));
+        sum +=
+            fabsf(scene_distance(s, NULL, s->n, v3(m.xyz[3 * i], m.xyz[3 * i + 1], m.xyz[3 * i + 2]), &prim));
     assert_true(m.vertices > 5000);
     assert_true(sum / (double)m.vertices < 0.01); /* a fifth of a voxel */
     assert_non_null(m.rgb);
@@ -435,13 +448,15 @@ static void scene_to_surface(void **state)
     free(fp);
 }
 
-static void preview_of(struct test_ctx *t, const struct recon_module *m, const struct recon_volume *v, const struct recon_value *p,
-                       struct recon_image *image)
+static void preview_of(struct test_ctx *t, const struct recon_module *m, const struct recon_volume *v,
+                       const struct recon_value *p, struct recon_image *image)
 {
     struct recon_cost cost = { 0 };
 
     *image = (struct recon_image){ .width = 0 };
-    assert_int_equal(test_kernel(m, PREVIEW_NAME)->run(&t->ctx, (const void *[]){ v, NULL }, p, (void *[]){ image, NULL }, &cost), 0);
+    assert_int_equal(test_kernel(m, PREVIEW_NAME)
+                         ->run(&t->ctx, (const void *[]){v, NULL}, p, (void *[]){image, NULL}, &cost),
+                     0);
 }
 
 static void previews_are_the_reference(void **state)
@@ -478,9 +493,13 @@ static void previews_are_the_reference(void **state)
         test_slot_free(&t, RECON_IMAGE, &b);
     }
     assert_int_equal(t.outputs.n, 14);
-    assert_int_equal(test_kernel(cpu, PREVIEW_NAME)->run(&t.ctx, (const void *[]){ &v, NULL }, p, (void *[]){ NULL, NULL }, &cost), 0);
+    assert_int_equal(test_kernel(cpu, PREVIEW_NAME)
+                         ->run(&t.ctx, (const void *[]){&v, NULL}, p, (void *[]){NULL, NULL}, &cost),
+                     0);
     p[PREVIEW_FILE].s = "../up.png";
-    assert_int_equal(test_kernel(cpu, PREVIEW_NAME)->run(&t.ctx, (const void *[]){ &v, NULL }, p, (void *[]){ NULL, NULL }, &cost), -1);
+    assert_int_equal(test_kernel(cpu, PREVIEW_NAME)
+                         ->run(&t.ctx, (const void *[]){&v, NULL}, p, (void *[]){NULL, NULL}, &cost),
+                     -1);
     assert_int_equal(t.code, CODE_USAGE);
     assert_int_equal(t.live, 0);
     test_ctx_release(&t);
@@ -514,10 +533,16 @@ static void selftests(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sphere_counts),         cmocka_unit_test(noise_is_closed), cmocka_unit_test(unobserved_is_left_out),
-        cmocka_unit_test(odd_samples),           cmocka_unit_test(fuse_is_the_reference), cmocka_unit_test(fuse_refuses),
-        cmocka_unit_test(scenes_are_the_reference), cmocka_unit_test(scene_to_surface),
-        cmocka_unit_test(previews_are_the_reference), cmocka_unit_test(selftests),
+        cmocka_unit_test(sphere_counts),
+        cmocka_unit_test(noise_is_closed),
+        cmocka_unit_test(unobserved_is_left_out),
+        cmocka_unit_test(odd_samples),
+        cmocka_unit_test(fuse_is_the_reference),
+        cmocka_unit_test(fuse_refuses),
+        cmocka_unit_test(scenes_are_the_reference),
+        cmocka_unit_test(scene_to_surface),
+        cmocka_unit_test(previews_are_the_reference),
+        cmocka_unit_test(selftests),
     };
 
     cpu = test_module("cpu");

@@ -1,13 +1,14 @@
-/* Makes mc_tables.h: `make lib/kernels/test/mc_gen && lib/kernels/test/mc_gen > lib/kernels/mc_tables.h`; a unit
- * test holds the header against this output.
+/* Makes mc_tables.h: `make lib/kernels/test/mc_gen && lib/kernels/test/mc_gen > lib/kernels/mc_tables.h`; a
+ * unit test holds the header against this output.
  *
- * Corner c of a cell stands at (c & 1, c >> 1 & 1, c >> 2 & 1) of x, y, z. Edge e = 4 * axis + q: q's two bits are
- * its place on the two other axes, lower axis first. Face f = 2 * axis + side.
- * On each face the surface is drawn as directed segments from where the walk around the face (counter-clockwise seen
- * from outside the cell) leaves the inside to where it enters it. A face with its inside corners on a diagonal can be
- * drawn in two ways, and both cells of a face must take the same one: one bit a face. The segments of the six faces
- * close to loops, and each loop is triangulated without a diagonal that lies in a face, since the neighbour may draw
- * that too and the edge would then have four triangles. A loop where this cannot be done gets a vertex at its centre. */
+ * Corner c of a cell stands at (c & 1, c >> 1 & 1, c >> 2 & 1) of x, y, z. Edge e = 4 * axis + q: q's two
+ * bits are its place on the two other axes, lower axis first. Face f = 2 * axis + side. On each face the
+ * surface is drawn as directed segments from where the walk around the face (counter-clockwise seen from
+ * outside the cell) leaves the inside to where it enters it. A face with its inside corners on a diagonal can
+ * be drawn in two ways, and both cells of a face must take the same one: one bit a face. The segments of the
+ * six faces close to loops, and each loop is triangulated without a diagonal that lies in a face, since the
+ * neighbour may draw that too and the edge would then have four triangles. A loop where this cannot be done
+ * gets a vertex at its centre. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +72,8 @@ static void face_segments(int code, int f, int joined, int next[12])
 
         if (!leave)
             continue;
-        for (int k = 1; k <= 4; k++) { /* joined: on to the next entering edge; separate: back around the own run */
+        for (int k = 1; k <= 4;
+             k++) { /* joined: on to the next entering edge; separate: back around the own run */
             int j = joined ? (i + k) % 4 : (i - k + 4) % 4;
 
             if (!in[j] && in[(j + 1) % 4]) {
@@ -206,32 +208,37 @@ int main(void)
             ntri += entries[n].count;
         }
     }
-    printf("/* kernels/mc_tables.h - made by test/mc_gen.c, which says how; do not edit. C11, C++ and CUDA. */\n"
-           "#ifndef KERNELS_MC_TABLES_H\n#define KERNELS_MC_TABLES_H\n#include <stdint.h>\n\n"
-           "#ifdef __CUDACC__\n#define MC_TABLE static __constant__ const\n#else\n#define MC_TABLE static const\n"
-           "#endif\n\n#define MC_ENTRIES %d\n#define MC_TRIANGLES %d\n#define MC_MOST %d /* triangles of a cell */\n"
-           "#define MC_CENTRE %d /* the vertex at the centre of a loop */\n\n",
-           n, ntri, most, CENTRE);
+    printf(
+        "/* kernels/mc_tables.h - made by test/mc_gen.c, which says how; do not edit. C11, C++ and CUDA. */\n"
+        "#ifndef KERNELS_MC_TABLES_H\n#define KERNELS_MC_TABLES_H\n#include <stdint.h>\n\n"
+        "#ifdef __CUDACC__\n#define MC_TABLE static __constant__ const\n#else\n#define MC_TABLE static "
+        "const\n"
+        "#endif\n\n#define MC_ENTRIES %d\n#define MC_TRIANGLES %d\n#define MC_MOST %d /* triangles of a cell "
+        "*/\n"
+        "#define MC_CENTRE %d /* the vertex at the centre of a loop */\n\n",
+        n, ntri, most, CENTRE);
     printf("/* Ambiguous faces of a case, a bit each. */\nMC_TABLE uint8_t mc_ambiguous[256] = {");
     for (int i = 0; i < 256; i++)
         printf("%s%d,", i % 24 ? " " : "\n    ", mask[i]);
-    printf("\n};\n/* First entry of a case; the entry is this plus the decisions of its ambiguous faces, lowest face "
+    printf("\n};\n/* First entry of a case; the entry is this plus the decisions of its ambiguous faces, "
+           "lowest face "
            "first:\n * bit 1 where the inside corners are joined. */\nMC_TABLE uint16_t mc_first[256] = {");
     for (int i = 0; i < 256; i++)
         printf("%s%d,", i % 20 ? " " : "\n    ", first[i]);
-    printf("\n};\n/* Triangles of entry e: mc_triangle[3 * mc_offset[e]] to mc_triangle[3 * mc_offset[e + 1]]. */\n"
+    printf("\n};\n/* Triangles of entry e: mc_triangle[3 * mc_offset[e]] to mc_triangle[3 * mc_offset[e + "
+           "1]]. */\n"
            "MC_TABLE uint16_t mc_offset[MC_ENTRIES + 1] = {");
     for (int i = 0; i < n; i++)
-        printf("%s%d,", i % 18 ? " " : "\n    ", entries[i].first);
+        printf("%s%d,", i % 16 ? " " : "\n    ", entries[i].first);
     printf(" %d,\n};\n/* Edges whose mean is the centre vertex, a bit each; 0: the entry has none. */\n"
            "MC_TABLE uint16_t mc_centre[MC_ENTRIES] = {",
            ntri);
     for (int i = 0; i < n; i++)
-        printf("%s%d,", i % 20 ? " " : "\n    ", entries[i].centre);
+        printf("%s%d,", i % 16 ? " " : "\n    ", entries[i].centre);
     printf("\n};\n/* Edges, three a triangle, counter-clockwise seen from outside. */\n"
            "MC_TABLE uint8_t mc_triangle[3 * MC_TRIANGLES] = {");
     for (int i = 0; i < 3 * ntri; i++)
-        printf("%s%d,", i % 30 ? " " : "\n    ", tri[i / 3][(3 - i % 3) % 3]); /* turned to face outwards */
+        printf("%s%d,", i % 26 ? " " : "\n    ", tri[i / 3][(3 - i % 3) % 3]); /* turned to face outwards */
     printf("\n};\n#endif\n");
     return 0;
 }

@@ -42,7 +42,8 @@ void mesh_facts(const struct recon_mesh *m, struct mesh_facts *r)
     for (uint64_t f = 0; f < m->faces; f++) {
         const uint32_t *v = m->index + 3 * f;
 
-        if (v[0] >= m->vertices || v[1] >= m->vertices || v[2] >= m->vertices || v[0] == v[1] || v[1] == v[2] || v[2] == v[0]) {
+        if (v[0] >= m->vertices || v[1] >= m->vertices || v[2] >= m->vertices || v[0] == v[1] ||
+            v[1] == v[2] || v[2] == v[0]) {
             r->bad++;
             memset(edge + 3 * f, 0, 24);
             continue;

@@ -1,8 +1,9 @@
-/* oracle MODULE DATASET REF.npz VOXEL x0 x1 y0 y1 z0 z1: fuses a dataset as tsdf-fusion does and holds the volume against
- * a reference of float64. A voxel agrees when its weight is the same and its value within 1e-4. For each that does not,
- * the projections are done again in double: it must stand on a rounding tie in some frame (a pixel coordinate within
- * TIE of a half, or a depth within TIE of the truncation), where one rounding more or less takes another pixel.
- * Status 0 when at least 99.95 % of the observed voxels agree and all others are ties. */
+/* oracle MODULE DATASET REF.npz VOXEL x0 x1 y0 y1 z0 z1: fuses a dataset as tsdf-fusion does and holds the
+ * volume against a reference of float64. A voxel agrees when its weight is the same and its value within
+ * 1e-4. For each that does not, the projections are done again in double: it must stand on a rounding tie in
+ * some frame (a pixel coordinate within TIE of a half, or a depth within TIE of the truncation), where one
+ * rounding more or less takes another pixel. Status 0 when at least 99.95 % of the observed voxels agree and
+ * all others are ties. */
 #include "config.h"
 #include "data/data.h"
 #include "kernels/test/ctx.h"
@@ -33,11 +34,14 @@ static double to_half(double u)
     return fabs(u - floor(u) - 0.5);
 }
 
-static void look(struct suspect *s, const struct recon_volume *v, const struct recon_camera *c, const struct recon_frame *f)
+static void look(struct suspect *s, const struct recon_volume *v, const struct recon_camera *c,
+                 const struct recon_frame *f)
 {
     uint64_t k = s->at % v->dim[2], j = s->at / v->dim[2] % v->dim[1], i = s->at / v->dim[2] / v->dim[1];
-    double d[3] = { v->origin[0] + v->voxel * (double)i - f->pose[3], v->origin[1] + v->voxel * (double)j - f->pose[7],
-                    v->origin[2] + v->voxel * (double)k - f->pose[11] }, q[3], u, w;
+    double d[3] = {v->origin[0] + v->voxel * (double)i - f->pose[3],
+                   v->origin[1] + v->voxel * (double)j - f->pose[7],
+                   v->origin[2] + v->voxel * (double)k - f->pose[11]},
+           q[3], u, w;
 
     for (int a = 0; a < 3; a++)
         q[a] = f->pose[a] * d[0] + f->pose[4 + a] * d[1] + f->pose[8 + a] * d[2];
@@ -51,11 +55,17 @@ static void look(struct suspect *s, const struct recon_volume *v, const struct r
     for (int y = (int)floor(w); y <= (int)floor(w) + 1; y++)
         for (int x = (int)floor(u); x <= (int)floor(u) + 1; x++)
             if (x >= 0 && y >= 0 && x < (int)c->width && y < (int)c->height)
-                s->closest = fmin(s->closest, fabs(f->depth[(size_t)y * c->width + (size_t)x] - q[2] + v->truncation));
+                s->closest =
+                    fmin(s->closest, fabs(f->depth[(size_t)y * c->width + (size_t)x] - q[2] + v->truncation));
 }
 
-static void compare(const struct recon_volume *v, const struct recon_volume *ref, struct suspects *list, uint64_t *observed,
-                    uint64_t *inside, double *worst)
+struct result {
+    uint64_t observed, inside, ties;
+    double worst; /* difference of those that agree */
+};
+
+static void compare(const struct recon_volume *v, const struct recon_volume *ref, struct suspects *list,
+                    struct result *r)
 {
     uint64_t n = (uint64_t)v->dim[0] * v->dim[1] * v->dim[2];
 
@@ -63,67 +73,88 @@ static void compare(const struct recon_volume *v, const struct recon_volume *ref
         double d = fabs((double)v->tsdf[i] - ref->tsdf[i]);
 
         if (v->weight[i] > 0) {
-            ++*observed;
-            *inside += v->tsdf[i] < 0;
+            r->observed++;
+            r->inside += v->tsdf[i] < 0;
         }
         if (v->weight[i] != ref->weight[i] || !(d <= AGREE))
             *VEC_ADD(list) = (struct suspect){ i, INFINITY };
-        else if (d > *worst)
-            *worst = d;
+        else
+            r->worst = fmax(r->worst, d);
     }
+}
+
+static void find_ties(const struct recon_volume *v, struct recon_frames *frames, struct suspects *list,
+                      struct result *r)
+{
+    struct recon_frame f;
+
+    frames->rewind(frames);
+    while (list->n && frames->next(frames, &f) == 1)
+        for (size_t i = 0; i < list->n; i++)
+            look(&list->v[i], v, &frames->camera, &f);
+    for (size_t i = 0; i < list->n; i++)
+        r->ties += list->v[i].closest < TIE;
+}
+
+/* argv: VOXEL x0 x1 y0 y1 z0 z1 */
+static int fuse_as_oracle(struct test_ctx *t, const char *module, char **argv, struct recon_frames *frames,
+                          struct recon_volume *v)
+{
+    const struct recon_kernel *read = test_kernel(test_module("cpu"), FRAMES_READ_NAME);
+    const struct recon_kernel *fuse = test_kernel(test_module(module), FUSE_NAME);
+    struct recon_value *rp = test_params(read), *fp = test_params(fuse);
+    struct recon_cost cost = { 0 };
+    double bounds[6], t0;
+    int rc;
+
+    for (int i = 0; i < 6; i++)
+        bounds[i] = atof(argv[1 + i]);
+    fp[FUSE_VOXEL].f = atof(argv[0]);
+    fp[FUSE_BOUNDS].v = bounds;
+    fp[FUSE_BOUNDS].n = 6;
+    fp[FUSE_COMPAT].i = FUSE_COMPAT_TSDF_FUSION;
+    rc = read->run(&t->ctx, NULL, rp, (void *[]){ frames }, &cost);
+    t0 = clock_ms();
+    if (rc == 0)
+        rc = fuse->run(&t->ctx, (const void *[]){ frames }, fp, (void *[]){ v }, &cost);
+    if (rc == 0)
+        printf("%s: %u x %u x %u voxels, %.1f ms (%.1f ms waiting for frames), %.0f updates a frame\n", module,
+               v->dim[0], v->dim[1], v->dim[2], clock_ms() - t0, cost.wait_ms,
+               (double)cost.items / (double)frames->count);
+    free(rp);
+    free(fp);
+    return rc;
 }
 
 int main(int argc, char **argv)
 {
-    struct test_ctx t;
-    const struct recon_module *cpu = test_module("cpu"), *m = argc > 1 ? test_module(argv[1]) : cpu;
-    const struct recon_kernel *read = test_kernel(cpu, "frames.read"), *fuse = test_kernel(m, "tsdf.fuse");
-    struct recon_value *rp = test_params(read), *fp = test_params(fuse);
-    struct recon_frames frames = { 0 };
     struct recon_volume v = { 0 }, ref = { 0 };
-    struct recon_cost cost = { 0 };
+    struct recon_frames frames = { 0 };
     struct suspects list = { 0 };
-    struct recon_frame f;
+    struct result r = { 0 };
     struct fault fault = { 0 };
-    uint64_t observed = 0, inside = 0, ties = 0;
-    double bounds[6], worst = 0, share, t0, ms;
+    struct test_ctx t;
+    double share, inside;
 
     if (argc != 11)
         return die("oracle MODULE DATASET REF.npz VOXEL x0 x1 y0 y1 z0 z1");
     test_ctx_init(&t, argv[2], NULL, 2);
-    for (int i = 0; i < 6; i++)
-        bounds[i] = atof(argv[5 + i]);
-    fp[FUSE_VOXEL].f = atof(argv[4]);
-    fp[FUSE_BOUNDS].v = bounds;
-    fp[FUSE_BOUNDS].n = 6;
-    fp[FUSE_COMPAT].i = FUSE_COMPAT_TSDF_FUSION;
     if (volume_read(argv[3], &data_malloc, &ref, &fault))
         return die(fault.err.text);
-    if (read->run(&t.ctx, NULL, rp, (void *[]){ &frames }, &cost))
+    if (fuse_as_oracle(&t, argv[1], argv + 4, &frames, &v))
         return die(t.text);
-    t0 = clock_ms();
-    if (fuse->run(&t.ctx, (const void *[]){ &frames }, fp, (void *[]){ &v }, &cost))
-        return die(t.text);
-    ms = clock_ms() - t0;
     if (memcmp(v.dim, ref.dim, sizeof(v.dim)))
         return die("other dimensions than the reference's");
-    compare(&v, &ref, &list, &observed, &inside, &worst);
-    frames.rewind(&frames);
-    while (list.n && frames.next(&frames, &f) == 1)
-        for (size_t i = 0; i < list.n; i++)
-            look(&list.v[i], &v, &frames.camera, &f);
-    for (size_t i = 0; i < list.n; i++)
-        ties += list.v[i].closest < TIE;
-    share = 1 - (double)list.n / (double)observed;
-    printf("%s: %u x %u x %u voxels, %llu observed, %.1f ms (%.1f ms waiting for frames), %.0f updates a frame\n", m->name, v.dim[0], v.dim[1],
-           v.dim[2], (unsigned long long)observed, ms, cost.wait_ms, (double)cost.items / (double)frames.count);
-    printf("%.5f %% agree within %g (worst %.3g), %zu do not, %llu of them are rounding ties; inside fraction %.6f\n", 100 * share, AGREE,
-           worst, list.n, (unsigned long long)ties, (double)inside / (double)observed);
+    compare(&v, &ref, &list, &r);
+    find_ties(&v, &frames, &list, &r);
+    share = 1 - (double)list.n / (double)r.observed;
+    inside = (double)r.inside / (double)r.observed;
+    printf("%llu observed, %.5f %% agree within %g (worst %.3g), %zu do not, %llu of them are rounding ties; "
+           "inside fraction %.6f\n",
+           (unsigned long long)r.observed, 100 * share, AGREE, r.worst, list.n, (unsigned long long)r.ties, inside);
     test_slot_free(&t, RECON_FRAMES, &frames);
     test_slot_free(&t, RECON_VOLUME, &v);
     test_slot_free(&t, RECON_VOLUME, &ref);
     free(list.v);
-    free(rp);
-    free(fp);
-    return share >= 0.9995 && ties == list.n && fabs((double)inside / (double)observed - 0.255991) <= 1e-4 ? 0 : 1;
+    return share >= 0.9995 && r.ties == list.n && fabs(inside - 0.255991) <= 1e-4 ? 0 : 1;
 }
