@@ -118,8 +118,8 @@ static int fuse_as_oracle(struct test_ctx *t, const char *module, char **argv, s
     if (rc == 0)
         rc = fuse->run(&t->ctx, (const void *[]){ frames }, fp, (void *[]){ v }, &cost);
     if (rc == 0)
-        printf("%s: %u x %u x %u voxels, %.1f ms (%.1f ms waiting for frames), %.0f updates a frame\n", module,
-               v->dim[0], v->dim[1], v->dim[2], clock_ms() - t0, cost.wait_ms,
+        printf("%s: %u x %u x %u voxels, %.1f ms (%.1f ms waiting for frames), %.0f updates a frame\n",
+               module, v->dim[0], v->dim[1], v->dim[2], clock_ms() - t0, cost.wait_ms,
                (double)cost.items / (double)frames->count);
     free(rp);
     free(fp);
@@ -151,7 +151,8 @@ int main(int argc, char **argv)
     inside = (double)r.inside / (double)r.observed;
     printf("%llu observed, %.5f %% agree within %g (worst %.3g), %zu do not, %llu of them are rounding ties; "
            "inside fraction %.6f\n",
-           (unsigned long long)r.observed, 100 * share, AGREE, r.worst, list.n, (unsigned long long)r.ties, inside);
+           (unsigned long long)r.observed, 100 * share, AGREE, r.worst, list.n, (unsigned long long)r.ties,
+           inside);
     test_slot_free(&t, RECON_FRAMES, &frames);
     test_slot_free(&t, RECON_VOLUME, &v);
     test_slot_free(&t, RECON_VOLUME, &ref);
