@@ -8,6 +8,7 @@ struct probe {
     double deadline_ms;     /* of each part that may hang */
     const char *tmpdir;     /* NULL: /tmp */
     const char *nvml;       /* NVML's path; NULL: where the loader finds libnvidia-ml.so.1 */
+    bool no_hwloc;          /* processors by sysfs, as on a node without hwloc */
     struct strv toolkits;   /* looked at and beside, besides the usual places */
 };
 typedef void probe_f(const struct probe *q, struct facts *f);

@@ -1,5 +1,7 @@
 #include "config.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <hwloc.h>
 #include <stdlib.h>
 #include "probe.h"
@@ -56,39 +58,150 @@ static const char *isa_level(void)
 }
 #endif
 
-static char *cpu_model(hwloc_topology_t t)
-{
-    hwloc_obj_t package = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PACKAGE, NULL);
-    const char *model = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : NULL;
+/* ---- hwloc, loaded by name: a node without it gets its processors from sysfs ---- */
 
-    if (!model)
-        model = hwloc_obj_get_info_by_name(hwloc_get_root_obj(t), "CPUModel");
-    return xstrdup(model);
+/* The functions that are called here; types from its header. */
+struct hwloc {
+    unsigned (*version)(void);
+    __typeof__(hwloc_topology_init) *init;
+    __typeof__(hwloc_topology_set_flags) *set_flags;
+    __typeof__(hwloc_topology_set_all_types_filter) *filter_all;
+    __typeof__(hwloc_topology_set_type_filter) *filter;
+    __typeof__(hwloc_topology_load) *load;
+    __typeof__(hwloc_get_type_depth) *depth;
+    __typeof__(hwloc_get_nbobjs_by_depth) *count;
+    __typeof__(hwloc_get_obj_by_depth) *object;
+};
+
+static const struct {
+    const char *symbol;
+    size_t offset;
+} symbols[] = {
+    { "hwloc_get_api_version", offsetof(struct hwloc, version) },
+    { "hwloc_topology_init", offsetof(struct hwloc, init) },
+    { "hwloc_topology_set_flags", offsetof(struct hwloc, set_flags) },
+    { "hwloc_topology_set_all_types_filter", offsetof(struct hwloc, filter_all) },
+    { "hwloc_topology_set_type_filter", offsetof(struct hwloc, filter) },
+    { "hwloc_topology_load", offsetof(struct hwloc, load) },
+    { "hwloc_get_type_depth", offsetof(struct hwloc, depth) },
+    { "hwloc_get_nbobjs_by_depth", offsetof(struct hwloc, count) },
+    { "hwloc_get_obj_by_depth", offsetof(struct hwloc, object) },
+};
+
+/* hwloc 2.x is libhwloc.so.15 in all its releases; its structures are those of the header. */
+static bool hwloc_open(struct hwloc *h)
+{
+    void *lib = dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL);
+
+    for (size_t i = 0; lib && i < COUNT(symbols); i++) {
+        void *at = dlsym(lib, symbols[i].symbol);
+
+        if (!at)
+            return false;
+        memcpy((char *)h + symbols[i].offset, &at, sizeof(at));
+    }
+    return lib && h->version() >> 16 == HWLOC_API_VERSION >> 16;
+}
+
+static int hwloc_count(const struct hwloc *h, hwloc_topology_t t, hwloc_obj_type_t type)
+{
+    return (int)h->count(t, h->depth(t, type));
+}
+
+static char *cpu_model(const struct hwloc *h, hwloc_topology_t t)
+{
+    hwloc_obj_t from[] = { h->object(t, h->depth(t, HWLOC_OBJ_PACKAGE), 0), h->object(t, 0, 0) };
+
+    for (size_t i = 0; i < COUNT(from); i++)
+        for (unsigned j = 0; from[i] && j < from[i]->infos_count; j++)
+            if (str_eq(from[i]->infos[j].name, "CPUModel"))
+                return xstrdup(from[i]->infos[j].value);
+    return NULL;
+}
+
+static int by_hwloc(struct facts *f)
+{
+    struct hwloc h;
+    hwloc_topology_t t;
+
+    if (!hwloc_open(&h) || h.init(&t))
+        return -1;
+    /* the whole node, not the job's part of it; nothing but cores and NUMA nodes */
+    h.set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    h.filter_all(t, HWLOC_TYPE_FILTER_KEEP_NONE);
+    h.filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
+    h.filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+    if (h.load(t))
+        return -1;
+    f->cpu.cores = hwloc_count(&h, t, HWLOC_OBJ_CORE);
+    if (f->cpu.cores <= 0)
+        f->cpu.cores = hwloc_count(&h, t, HWLOC_OBJ_PU);
+    f->cpu.numa_nodes = hwloc_count(&h, t, HWLOC_OBJ_NUMANODE);
+    f->cpu.model = cpu_model(&h, t);
+    return 0; /* the topology is the process's, which ends soon */
+}
+
+/* ---- sysfs ---- */
+
+/* Folders NAME<number> in dir. */
+static int64_t numbered(const char *dir, const char *name)
+{
+    DIR *d = opendir(dir);
+    struct dirent *e;
+    int64_t n = 0;
+
+    while (d && (e = readdir(d))) {
+        size_t k = strlen(name);
+
+        n += str_starts(e->d_name, name) && e->d_name[k] && !e->d_name[k + strspn(e->d_name + k, "0123456789")];
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* Each core is counted by the first of its threads. */
+static int64_t cores(void)
+{
+    int64_t cpus = numbered("/sys/devices/system/cpu", "cpu"), n = 0;
+
+    for (int64_t i = 0; i < cpus; i++) {
+        char *path = xasprintf("/sys/devices/system/cpu/cpu%lld/topology/thread_siblings_list", (long long)i);
+        char *first = first_line(path);
+
+        n += first && strtoll(first, NULL, 10) == i;
+        free(first);
+        free(path);
+    }
+    return n ? n : cpus ? cpus : CONF_UNSET;
+}
+
+static char *model_of_proc(void)
+{
+    struct str t = { 0 };
+    const char *at;
+    char *model = NULL;
+
+    file_read("/proc/cpuinfo", (size_t)16 << 20, &t, NULL);
+    at = t.len ? strstr(t.s, "model name") : NULL;
+    if (at) {
+        at += strcspn(at, ":\n");
+        at += strspn(at, ": \t");
+        model = xstrndup(at, strcspn(at, "\n"));
+    }
+    str_release(&t);
+    return model;
 }
 
 void probe_cpu(const struct probe *q, struct facts *f)
 {
-    hwloc_topology_t t;
-    int n;
+    int64_t nodes;
 
-    (void)q;
     f->cpu.isa = xstrdup(isa_level());
-    if (hwloc_topology_init(&t)) {
-        strv_add(&f->unknown, "cpu: hwloc does not start");
+    if (!q->no_hwloc && by_hwloc(f) == 0)
         return;
-    }
-    /* the whole node, not the job's part of it; nothing but cores and NUMA nodes */
-    hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE);
-    hwloc_topology_set_type_filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    if (hwloc_topology_load(t)) {
-        strv_add(&f->unknown, "cpu: hwloc finds no topology");
-    } else {
-        n = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE);
-        f->cpu.cores = n > 0 ? n : hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PU);
-        f->cpu.numa_nodes = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE);
-        f->cpu.model = cpu_model(t);
-    }
-    hwloc_topology_destroy(t);
+    nodes = numbered("/sys/devices/system/node", "node");
+    f->cpu.cores = cores();
+    f->cpu.numa_nodes = nodes ? nodes : 1;
+    f->cpu.model = model_of_proc();
 }

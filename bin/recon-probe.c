@@ -1,5 +1,6 @@
 /* recon-probe - what this node is, as facts (doc/format-facts.md) on stdout. Started by recon-launch and recon-check with
- * a scrubbed environment: it alone links hwloc and loads NVML, so that neither can stop those from reporting. */
+ * a scrubbed environment: it alone loads hwloc and NVML, by name, so that neither can stop those from reporting, and a node
+ * without them still gives its facts. */
 #include "config.h"
 
 #include <errno.h>
@@ -7,11 +8,14 @@
 #include "cli.h"
 #include "probe.h"
 
+enum { KEY_NO_HWLOC = 256 };
+
 static const struct argp_option options[] = {
     { "deadline", 'd', "MS", 0, "Give up on a driver or a file system after MS milliseconds (2000)", 0 },
     { "tmpdir", 't', "DIR", 0, "Measure the free space of DIR instead of /tmp", 0 },
     { "toolkit", 'k', "DIR", 0, "Look for CUDA toolkits at DIR and beside it, too; may be repeated", 0 },
     { "nvml", 'n', "PATH", 0, "Load NVML from PATH", 0 },
+    { "no-hwloc", KEY_NO_HWLOC, NULL, 0, "Count processors by sysfs alone, as where there is no hwloc", 0 },
     { 0 },
 };
 
@@ -24,6 +28,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
     case 't': q->tmpdir = arg; return 0;
     case 'k': strv_add(&q->toolkits, arg); return 0;
     case 'n': q->nvml = arg; return 0;
+    case KEY_NO_HWLOC: q->no_hwloc = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -40,10 +45,12 @@ int main(int argc, char **argv)
     struct probe q = { .deadline_ms = 2000 };
     struct str text = { 0 };
     struct facts f;
-    int rest;
+    int rest, status = cli_parse(&argp, argc, argv, &rest, &q);
 
-    if (cli_parse(&argp, argc, argv, &rest, &q) || rest != argc)
-        return rest != argc ? cli_error(CODE_USAGE, "takes no arguments; see --help") : CODE_USAGE;
+    if (status)
+        return cli_end(status);
+    if (rest != argc)
+        return cli_error(CODE_USAGE, "takes no arguments; see --help");
     facts_minimal(&f);
     parts_start(parts, COUNT(parts), &q);
     probe_os(&q, &f);

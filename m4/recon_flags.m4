@@ -48,6 +48,11 @@ AC_DEFUN([RECON_FLAGS], [
   PIE_LDFLAGS="-pie"
   AS_IF([test "x$enable_sanitizer" != xno || test "x$enable_fuzzing" = xyes], [STATIC_LDFLAGS="-pie"])
 
+  # around libraries that a program takes in, so that it starts where they are not installed (automake refuses them plain)
+  LIBS_STATIC="-Wl,-Bstatic"
+  LIBS_DYNAMIC="-Wl,-Bdynamic"
+  AC_SUBST([LIBS_STATIC]) AC_SUBST([LIBS_DYNAMIC])
+
   AC_SUBST([WARN_CFLAGS]) AC_SUBST([WARN_C_ONLY]) AC_SUBST([SAN_CFLAGS]) AC_SUBST([COV_FLAGS])
   AC_SUBST([FUZZ_CFLAGS]) AC_SUBST([HARDEN_CFLAGS]) AC_SUBST([HARDEN_LDFLAGS])
   AC_SUBST([STATIC_LDFLAGS]) AC_SUBST([PIE_LDFLAGS])

@@ -78,6 +78,16 @@ has "$T/out" "\"$T/opt\" ];" 'where was looked'
 tap 0 'a temporary folder that is not there' "$probe" --tmpdir="$T/none"
 has "$T/out" "places: '$T/none' cannot be looked at" 'is told'
 
+# it starts where nothing but glibc is, and counts without hwloc
+if readelf -dW "$probe" | grep -q 'NEEDED.*lib\(asan\|ubsan\|tsan\)'; then skip 'a sanitizer needs its libraries'
+else lacks_other=$(readelf -dW "$probe" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v '^\(libc\|libm\|libdl\|ld-linux.*\)\.so')
+    if [ -z "$lacks_other" ]; then ok 'it needs glibc alone'; else not_ok 'it needs glibc alone' "$lacks_other"; fi
+fi
+tap 0 'without hwloc' "$probe" --no-hwloc
+for k in isa model cores numa_nodes; do
+    has "$T/out" "$(grep -o "$k = [^;]*;" "$T/host.facts" | head -1)" "$k: as hwloc says"
+done
+
 tap 64 'bad deadline' "$probe" --deadline=-1
 tap 64 'an argument' "$probe" x
 one_line "$T/err" 'one line'

@@ -16,7 +16,9 @@ if [ $rc = 75 ]; then ok 'it ends with 75'; else not_ok 'it ends with 75' "$rc" 
 has "$T/out" "error: lib-corrupt: $T/bad/libc.so.6" 'lib-corrupt for libc.so.6'
 has "$T/out" '18 bytes of text' 'what it is'
 lacks "$T/out" 'node-unknown' 'the probe ran all the same'
-LD_LIBRARY_PATH=$T/bad "$check" "$abs_top_builddir/libexec/recon/recon-probe" >"$T/out" 2>"$T/err"; rc=$?
+lib "$T/lib/libhwloc.so.15" libhwloc.so.15 'int f(void){return 0;}'
+program "$T/topology" 'int f(void);int main(void){return f();}' "$T/lib/libhwloc.so.15"
+LD_LIBRARY_PATH=$T/bad "$check" "$T/topology" >"$T/out" 2>"$T/err"; rc=$?
 if [ $rc = 75 ]; then ok 'a program that needs hwloc'; else not_ok 'a program that needs hwloc' "$rc"; fi
 has "$T/out" "lib-corrupt: $T/bad/libhwloc.so.15" 'lib-corrupt for libhwloc'
 tap 0 'without them' "$check" "$T/app"
