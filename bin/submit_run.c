@@ -10,18 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static mode_t file_mode(void)
-{
-    mode_t mask = umask(0);
-
-    umask(mask);
-    return 0666 & ~mask;
-}
-
 static int put_file(const struct order *x, const char *name, const struct str *text, struct err *err)
 {
     char *path = path_join(x->path, name);
-    int rc = file_write(path, text->s ? text->s : "", text->len, file_mode(), err);
+    int rc = file_write(path, text->s ? text->s : "", text->len, 0666, err);
 
     free(path);
     return rc;
@@ -222,7 +214,7 @@ int part_write(struct order *x, struct part *p, struct err *err)
 
     if (put_spec(x, err) || run_write_map(x->run, p->sub, &m, err))
         return -1;
-    if (file_write(p->script_path, p->script.s, p->script.len, file_mode(), err))
+    if (file_write(p->script_path, p->script.s, p->script.len, 0666, err))
         return -1;
     return link_script(x, p, err);
 }

@@ -137,7 +137,8 @@ void env_set(struct strv *env, const char *name, const char *value); /* value NU
  * CODE_IO; CODE_NOTFOUND when it does not exist; CODE_PERM when it may not be read. */
 int file_read(const char *path, size_t max, struct str *ret, struct err *err);
 int file_read_fd(int fd, const char *name, size_t max, struct str *ret, struct err *err);
-/* Writes whole or not at all: a temporary file in the same folder, fsync, rename. CODE_CREATE or CODE_IO. */
+/* Writes whole or not at all: a temporary file in the same folder, fsync, rename. The umask narrows the mode.
+ * CODE_CREATE or CODE_IO. */
 int file_write(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 /* The same in two steps for content that is streamed; file_commit renames, file_abort removes. */
 struct file_out {

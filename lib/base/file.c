@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,25 +64,40 @@ int file_read(const char *path, size_t max, struct str *ret, struct err *err)
 
 /* ---- written whole or not at all ---- */
 
+/* Opens a fresh file of a random name beside the path; the umask narrows the mode, as for any file of the user. */
+static int open_fresh(struct file_out *o, mode_t mode)
+{
+    char *dir = path_dir(o->path);
+    uint64_t random = 0;
+    int fd = -1;
+
+    for (int tries = 0; tries < 100 && fd < 0; tries++) {
+        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+            random = (uint64_t)(clock_ms() * 1e6) ^ (uint64_t)getpid() << 40;
+        free(o->tmp);
+        o->tmp = xasprintf("%s/.%s.%012llx", dir, path_base(o->path), (unsigned long long)random & 0xffffffffffff);
+        fd = open(o->tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    free(dir);
+    return fd;
+}
+
 int file_open_out(struct file_out *o, const char *path, mode_t mode, struct err *err)
 {
-    char *dir = path_dir(path);
     int fd;
 
     *o = (struct file_out){ .path = xstrdup(path) };
-    o->tmp = xasprintf("%s/.%s.XXXXXX", dir, path_base(path));
-    free(dir);
-    fd = mkostemp(o->tmp, O_CLOEXEC);
-    if (fd < 0) {
+    fd = open_fresh(o, mode);
+    if (fd < 0 || !(o->f = fdopen(fd, "w"))) {
         err_sys(err, CODE_CREATE, "cannot create '%s'", path);
-        free(o->tmp);
-        o->tmp = NULL;
-        file_abort(o);
-        return -1;
-    }
-    if (fchmod(fd, mode) || !(o->f = fdopen(fd, "w"))) {
-        err_sys(err, CODE_CREATE, "cannot create '%s'", path);
-        close(fd);
+        if (fd >= 0)
+            close(fd);
+        else {
+            free(o->tmp);
+            o->tmp = NULL;
+        }
         file_abort(o);
         return -1;
     }

@@ -12,7 +12,7 @@ static void add_rows(struct str *t, const double *v, int rows, int columns)
 static int write_text(const char *folder, const char *name, const struct str *t, struct err *err)
 {
     char *path = path_join(folder, name);
-    int rc = file_write(path, t->s, t->len, 0644, err);
+    int rc = file_write(path, t->s, t->len, 0666, err);
 
     free(path);
     return rc;

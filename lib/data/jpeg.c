@@ -75,7 +75,7 @@ int jpeg_write(const char *path, const struct picture *p, int quality, struct er
     if (rc)
         err_set(err, CODE_INTERNAL, "cannot encode '%s': %s", path, tjGetErrorStr2(tj));
     else
-        rc = file_write(path, buffer, n, 0644, err);
+        rc = file_write(path, buffer, n, 0666, err);
     tjFree(buffer);
     tjDestroy(tj);
     return rc;

@@ -26,7 +26,7 @@ int ply_write(const char *path, const struct recon_mesh *m, struct err *err)
     if (m->vertices > INT32_MAX)
         return err_set(err, CODE_DATA, "mesh of %llu vertices does not fit PLY's int indices, at most %d",
                        (unsigned long long)m->vertices, INT32_MAX);
-    if (file_open_out(&o, path, 0644, err))
+    if (file_open_out(&o, path, 0666, err))
         return -1;
     write_head(o.f, m);
     for (uint64_t i = 0; i < m->vertices; i++) {

@@ -151,7 +151,7 @@ int png_write(const char *path, const struct picture *p, int level, struct err *
         return err_set(err, rc == SPNG_EMEM ? CODE_MEMORY : CODE_INTERNAL, "cannot encode '%s': %s", path,
                        spng_strerror(rc));
     }
-    rc = file_write(path, buffer, n, 0644, err);
+    rc = file_write(path, buffer, n, 0666, err);
     free(buffer);
     return rc;
 }

@@ -22,7 +22,7 @@ static int failed(struct zip_out *z, struct err *err)
 int zip_out_open(struct zip_out *z, const char *path, bool deflate, struct err *err)
 {
     *z = (struct zip_out){ .deflate = deflate };
-    return file_open_out(&z->file, path, 0644, err);
+    return file_open_out(&z->file, path, 0666, err);
 }
 
 static int write_all(struct zip_out *z, const void *p, size_t n, struct err *err)

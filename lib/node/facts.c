@@ -154,7 +154,7 @@ int facts_write(const char *path, const struct facts *f, struct err *err)
 
     str_add(&text, "# what recon knows of this node; read by recon-check --facts\n");
     facts_text(f, &text);
-    rc = file_write(path, text.s, text.len, 0644, err);
+    rc = file_write(path, text.s, text.len, 0666, err);
     str_release(&text);
     return rc;
 }

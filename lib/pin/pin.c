@@ -202,7 +202,7 @@ int pin_write(const char *path, struct pin *p, struct err *err)
     int rc;
 
     conf_write(pin_rows, p, &text);
-    rc = file_write(path, text.s, text.len, 0644, err);
+    rc = file_write(path, text.s, text.len, 0666, err);
     if (rc == 0) {
         digest_bytes(text.s, text.len, digest);
         free(p->digest);

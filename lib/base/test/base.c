@@ -160,6 +160,21 @@ static void test_file(void **state)
     free(deep);
 }
 
+static void test_file_mode(void **state)
+{
+    char *path = path_join(scratch, "mode");
+    mode_t old = umask(0027);
+    struct err e = { 0 };
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(file_write(path, "x", 1, 0666, &e), 0);
+    umask(old);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0640);
+    free(path);
+}
+
 static void test_trusted(void **state)
 {
     char *path = path_join(scratch, "pin");
@@ -233,7 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_err),    cmocka_unit_test(test_nearest), cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_version), cmocka_unit_test(test_escape), cmocka_unit_test(test_base64),
-        cmocka_unit_test(test_paths),  cmocka_unit_test(test_file),    cmocka_unit_test(test_trusted),
+        cmocka_unit_test(test_paths),  cmocka_unit_test(test_file), cmocka_unit_test(test_file_mode),    cmocka_unit_test(test_trusted),
         cmocka_unit_test(test_child),  cmocka_unit_test(test_digest),  cmocka_unit_test(test_time),
     };
 
