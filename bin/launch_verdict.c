@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#define HOLD_MS 30000.0 /* twice what Slurm's commands wait for a controller */
+
 enum mode { MODE_OFF, MODE_WARN, MODE_ERROR };
 
 static enum mode asked_mode(void)
@@ -47,19 +49,41 @@ static void show_findings(const struct launch *l)
 }
 
 /* The node is told once, by the finding that settles it. */
-static void record_bad_node(struct launch *l)
+static void record_node(struct launch *l, enum scope scope)
 {
     struct err err = { 0 };
 
     for (size_t i = 0; i < l->findings.n && l->run; i++) {
         const struct finding *f = &l->findings.v[i];
 
-        if (f->level != LEVEL_ERROR || f->scope != SCOPE_NODE)
+        if (f->level != LEVEL_ERROR || f->scope != scope)
             continue;
-        if (run_bad_node(l->run, l->node, f, &err))
+        if ((scope == SCOPE_NODE ? run_bad_node : run_job_finding)(l->run, l->node, f, &err))
             cli_fail(&err);
         return;
     }
+}
+
+/* Two nodes agree that no node can do it: what still waits is held. recon-submit does it, which may talk to the cluster;
+ * where this node may not, --watch or a person does it. */
+static void hold_run(struct launch *l)
+{
+    char *agreed = l->run && l->job ? run_agreed(l->run) : NULL, *submit;
+    struct child c = { .env = environ, .deadline_ms = HOLD_MS };
+    struct err err = { 0 };
+
+    if (!agreed)
+        return;
+    submit = path_part("bin/recon-submit");
+    c.argv = (const char *const[]){ submit, "--hold-agreed", run_path(l->run), NULL };
+    if (child_run(&c, &err))
+        cli_warn("the run could not be held: %s", err.text);
+    if (c.errout.len)
+        fputs(c.errout.s, stderr);
+    str_release(&c.out);
+    str_release(&c.errout);
+    free(submit);
+    free(agreed);
 }
 
 int launch_verdict(struct launch *l)
@@ -77,7 +101,9 @@ int launch_verdict(struct launch *l)
         status = findings_status(&l->findings);
     if (status == 0 || l->check_only)
         return status;
-    record_bad_node(l);
+    record_node(l, status == CODE_NODE ? SCOPE_NODE : SCOPE_JOB);
+    if (status == CODE_JOB)
+        hold_run(l);
     cli_error(status, "'%s' is not started on %s: %zu error%s%s", l->argv[0], l->node,
               findings_count(&l->findings, LEVEL_ERROR), findings_count(&l->findings, LEVEL_ERROR) == 1 ? "" : "s",
               status == CODE_NODE ? ", another node may do" : "");

@@ -32,26 +32,6 @@ static void tell_submitted(const struct order *x, const struct strv *ids)
     str_release(&t);
 }
 
-/* One submission, or as many as keep k datasets a task within the cluster's bounds. */
-static int submit_parts(struct order *x, struct strv *ids, struct part *last, struct err *err)
-{
-    uint64_t most = (uint64_t)x->slots_max * x->per_task;
-
-    for (uint64_t from = 0; from < x->n_todo; from += most) {
-        const char *after = ids->n ? ids->v[ids->n - 1] : NULL;
-        int sub = run_next_sub(x->run);
-
-        part_release(last);
-        if (sub < 0)
-            return err_set(err, CODE_IO, "cannot number the next submission of '%s'", x->path);
-        if (part_make(x, last, (uint32_t)sub, from, after, err) || part_write(x, last, err) || send_part(x, last, err))
-            return -1;
-        x->made = false; /* from here on the run is kept */
-        strv_add(ids, last->job_id);
-    }
-    return 0;
-}
-
 static int submit(struct order *x, struct err *err)
 {
     struct strv ids = { 0 };
@@ -109,6 +89,8 @@ int main(int argc, char **argv)
     if (status == 0) {
         if (o.cancel)
             status = cancel_run(&o, &err);
+        else if (o.hold_run)
+            status = hold_agreed(o.hold_run, &err);
         else if (o.watch_run)
             status = wait_watch(&x, &err);
         else

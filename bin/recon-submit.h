@@ -14,6 +14,8 @@ struct options {
     struct conf_map sbatch;                  /* sbatch's options */
     struct strv set;
     int64_t at_a_time;                       /* --local=N, 0: the backend's default */
+    const char *hold_run;                    /* RUN */
+    bool closing;                            /* --resume by the run itself: only what is worth another try */
     bool local, dry_run, test_only, parsable, show_config, watch, redo;
     struct err err;                          /* of the first bad option */
 };
@@ -40,6 +42,8 @@ struct order {
     uint32_t *todo;                /* datasets to submit, in order */
     uint64_t n_todo;
     uint32_t per_task, slots_max;
+    uint64_t slots_total;          /* that the cluster holds at once, 0: no bound known */
+    uint64_t n_sent;               /* of todo */
     const struct sched_backend *backend;
     struct strv env;
     struct run *run;
@@ -82,6 +86,8 @@ struct state {
     unsigned char *status;         /* by dataset: STATE_* */
     int *exit;                     /* of the last attempt at it, 0 unknown */
     uint32_t *unfit;               /* attempts that ended because the node was unfit */
+    bool *again;                   /* the last attempt left it open for a reason of the node or of time */
+    uint32_t *tries;               /* submissions that hold it */
     uint64_t done, failed, skipped;
 };
 enum { STATE_OPEN, STATE_DONE, STATE_FAILED, STATE_SKIPPED };
@@ -93,6 +99,11 @@ void state_release(struct state *s);
 /* submit_wait.c */
 int wait_local(struct order *x, const struct part *p, struct err *err); /* exit status */
 int wait_watch(struct order *x, struct err *err);                       /* exit status */
+
+/* submit_closing.c: the run ends by itself */
+int submit_parts(struct order *x, struct strv *ids, struct part *last, struct err *err); /* ids: of what was sent */
+int closing_again(const char *run, uint64_t *ret_sent, struct err *err); /* what the closing job does, here and now */
+int hold_agreed(const char *run, struct err *err);                       /* two nodes agree that none can do it */
 
 /* submit_resume.c */
 int order_resume(struct order *x, struct err *err);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum { K_DATASETS = 256, K_RUN_DIR, K_SET, K_SHOW, K_DRY, K_TEST, K_LOCAL, K_PARSABLE, K_RESUME, K_REDO, K_WATCH,
-       K_CANCEL, K_SBATCH = 1024 };
+       K_CANCEL, K_CLOSING, K_HOLD, K_SBATCH = 1024 };
 
 static const struct argp_option own[] = {
     { "datasets", K_DATASETS, "LIST", 0, "One path a line; .tsv or .jsonl: more columns", 1 },
@@ -19,6 +19,8 @@ static const struct argp_option own[] = {
     { "parsable", K_PARSABLE, NULL, 0, "Print run directory and job id separated by a tab", 2 },
     { "resume", K_RESUME, "RUN", 0, "Submit again what has no good result", 3 },
     { "redo-changed", K_REDO, NULL, 0, "With --resume: drop results of another pin or pipeline and make them again", 3 },
+    { "closing", K_CLOSING, NULL, 0, "With --resume, from the run's own closing job: only what another node or more time may do", 3 },
+    { "hold-agreed", K_HOLD, "RUN", 0, "Hold what waits when two nodes agree that no node can do it", 3 },
     { "cancel", K_CANCEL, "RUN", 0, "Cancel what is still queued or running", 3 },
     { 0 },
 };
@@ -81,6 +83,8 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case K_RESUME: o->resume = value; break;
     case K_REDO: o->redo = true; break;
     case K_CANCEL: o->cancel = value; break;
+    case K_CLOSING: o->closing = true; break;
+    case K_HOLD: o->hold_run = value; break;
     case K_WATCH: o->watch = true; o->watch_run = value; break;
     case K_LOCAL:
         o->local = true;
@@ -119,7 +123,7 @@ static struct argp_option *all_options(void)
 
 static int count_modes(const struct options *o)
 {
-    return !!o->cancel + !!o->resume + !!o->watch_run + !!(o->job_conf || o->datasets || o->program.n);
+    return !!o->cancel + !!o->hold_run + !!o->resume + !!o->watch_run + !!(o->job_conf || o->datasets || o->program.n);
 }
 
 static int check(struct options *o, struct err *err)
@@ -130,8 +134,8 @@ static int check(struct options *o, struct err *err)
     }
     if (!count_modes(o))
         return err_set(err, CODE_USAGE, "what is to be run? JOB.conf, or --datasets LIST -- PROGRAM ARG...; see --help");
-    if (count_modes(o) > 1 && (o->cancel || o->resume || o->watch_run))
-        return err_set(err, CODE_USAGE, "--resume, --watch=RUN and --cancel take a run alone, no job beside it");
+    if (count_modes(o) > 1 && (o->cancel || o->hold_run || o->resume || o->watch_run))
+        return err_set(err, CODE_USAGE, "--resume, --watch=RUN, --cancel and --hold-agreed take a run alone, no job beside it");
     if (o->job_conf && o->program.n)
         return err_set(err, CODE_USAGE, "both '%s' and a program after '--'; one says what to run", o->job_conf);
     if (o->program.n && !o->datasets)
@@ -140,15 +144,15 @@ static int check(struct options *o, struct err *err)
         return err_set(err, CODE_USAGE, "--local shows its progress itself and asks no cluster");
     if (o->resume && o->run_dir)
         return err_set(err, CODE_USAGE, "--run-dir names a new run, --resume an old one");
-    if (o->redo && !o->resume)
-        return err_set(err, CODE_USAGE, "--redo-changed goes with --resume RUN");
+    if ((o->redo || o->closing) && !o->resume)
+        return err_set(err, CODE_USAGE, "--%s goes with --resume RUN", o->redo ? "redo-changed" : "closing");
     return 0;
 }
 
 int options_parse(int argc, char **argv, struct options *o)
 {
     struct argp_option *rows = all_options();
-    struct argp argp = { rows, parse, "JOB.conf\n--datasets LIST -- PROGRAM ARG...\n--resume RUN\n--watch=RUN\n--cancel RUN",
+    struct argp argp = { rows, parse, "JOB.conf\n--datasets LIST -- PROGRAM ARG...\n--resume RUN\n--watch=RUN\n--cancel RUN\n--hold-agreed RUN",
                          "Submits one task or more over a list of datasets to Slurm, or runs them here.\v"
                          "In PROGRAM's arguments {dataset} is a dataset's path, {out} the folder for its results, "
                          "{COLUMN} a column of the list.",

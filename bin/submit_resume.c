@@ -108,7 +108,7 @@ static int mark_busy(struct order *x, struct submission *s, bool *busy, struct e
     char *id = xstrdup(s->job_id);
     int rc = 0;
 
-    if (str_eq(s->backend, "local") || (!id && s->error)) /* a local run holds the lock while it lives */
+    if (!s->tasks || str_eq(s->backend, "local") || (!id && s->error)) /* a local run holds the lock while it lives */
         goto out;
     b = sched_load(s->backend, err);
     rc = b ? 0 : -1;
@@ -166,7 +166,7 @@ static int check_changed(struct order *x, const char *pin, const char *pipeline,
 
 static int choose_todo(struct order *x, const struct state *s, const bool *busy)
 {
-    uint64_t given_up = 0, running = 0;
+    uint64_t given_up = 0, running = 0, failed = 0;
 
     x->todo = xcalloc(s->n + 1, sizeof(*x->todo));
     for (uint64_t i = 0; i < s->n; i++) {
@@ -174,6 +174,8 @@ static int choose_todo(struct order *x, const struct state *s, const bool *busy)
             continue;
         if (busy[i])
             running++;
+        else if (x->o->closing && s->tries[i] && (!s->again[i] || (int64_t)s->tries[i] > x->spec.retry.node_unfit))
+            failed++;
         else if ((int64_t)s->unfit[i] > x->spec.retry.node_unfit)
             given_up++;
         else
@@ -181,6 +183,10 @@ static int choose_todo(struct order *x, const struct state *s, const bool *busy)
     }
     if (running)
         cli_warn("%llu datasets are queued or running and are left alone", (unsigned long long)running);
+    if (failed)
+        cli_warn("%llu datasets failed for their own reasons, were ended by hand or were tried 1 + retry.node_unfit = %lld "
+                 "times: see recon-report",
+                 (unsigned long long)failed, (long long)x->spec.retry.node_unfit + 1);
     if (given_up)
         cli_warn("%llu datasets met an unfit node more than retry.node_unfit = %lld times and are left alone; "
                  "--set retry.node_unfit=N raises it",

@@ -55,6 +55,7 @@ static int ask_limits(struct order *x, const struct sched_backend *b, struct err
         slots = l.array_size; /* indices are 0 to MaxArraySize - 1 */
     if (l.job_count > 1 && l.job_count - 1 < slots)
         slots = l.job_count - 1;
+    x->slots_total = l.job_count > 2 ? l.job_count - 2 : 0; /* room for the closing job */
     share(x, slots == UINT32_MAX ? OFFLINE_SLOTS : slots);
     return 0;
 }
@@ -228,10 +229,16 @@ int cancel_run(const struct options *o, struct err *err)
     struct run *run = run_open(o->cancel, err);
     int rc = run ? run_submissions(run, &l, err) : -1;
 
-    for (size_t i = 0; i < l.n && rc == 0; i++) {
-        const struct sched_backend *b = sched_load(l.v[i].backend, err);
-        char *id = xstrdup(l.v[i].job_id);
+    for (size_t k = 0; k < 2 * l.n && rc == 0; k++) {
+        size_t i = k % l.n;
+        bool closing = k < l.n; /* those first: they begin when the others end */
+        const struct sched_backend *b;
+        char *id;
 
+        if (closing != (l.v[i].tasks == 0))
+            continue;
+        b = sched_load(l.v[i].backend, err);
+        id = xstrdup(l.v[i].job_id);
         rc = b ? 0 : -1;
         if (b && !id && b->find) /* an intent without a result: it may have been taken */
             b->find(l.v[i].name, &id, NULL);

@@ -22,6 +22,8 @@ static void set(struct state *s, uint64_t dataset, unsigned char status, int exi
 
 static void take_dataset(struct reading *x, const struct event_dataset *d)
 {
+    if (d->dataset < x->s->n)
+        x->s->again[d->dataset] = str_eq(d->status, "skipped"); /* its task's time was short */
     if (x->by == DONE_BY_TASK)
         return;
     set(x->s, d->dataset,
@@ -42,11 +44,54 @@ static void take_end(struct reading *x, uint32_t slot, const struct event_end *e
 
         for (size_t k = 0; k < all->n && x->by != DONE_BY_TASK; k++)
             spoken = spoken || (all->v[k].type == EVENT_DATASET && all->v[k].dataset.dataset == d[i]);
-        if (str_eq(e->status, "refused") && e->exit == CODE_NODE && d[i] < x->s->n)
+        if (d[i] >= x->s->n)
+            continue;
+        if (str_eq(e->status, "refused") && e->exit == CODE_NODE) {
             x->s->unfit[d[i]]++;
+            x->s->again[d[i]] = true;
+        } else if (!spoken || str_eq(e->status, "killed")) { /* the program failed, or somebody ended the task */
+            x->s->again[d[i]] = false;
+        }
         if (!spoken && (!ok || x->by == DONE_BY_TASK))
             set(x->s, d[i], ok ? STATE_DONE : STATE_FAILED, e->signal ? 128 + e->signal : e->exit);
     }
+}
+
+/* An attempt without an end is lost, or lives still: the resuming tells which. */
+static void take_lost(struct reading *x, uint32_t slot, const struct events_read *all)
+{
+    const uint32_t *d;
+    uint32_t n;
+
+    if ((all->n && all->v[all->n - 1].type == EVENT_END) || submap_slot(&x->map, slot, &d, &n, NULL))
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        bool spoken = false;
+
+        for (size_t k = 0; k < all->n; k++)
+            spoken = spoken || (all->v[k].type == EVENT_DATASET && all->v[k].dataset.dataset == d[i]);
+        if (!spoken && d[i] < x->s->n)
+            x->s->again[d[i]] = true;
+    }
+}
+
+/* How many submissions hold each dataset. */
+static int count_tries(const struct run *r, struct state *s, struct err *err)
+{
+    struct submissions l = { 0 };
+    int rc = run_submissions(r, &l, err);
+
+    for (size_t i = 0; i < l.n; i++) {
+        struct submap m = { 0 };
+
+        if (!l.v[i].tasks || l.v[i].error || run_read_map(r, l.v[i].sub, &m, NULL))
+            continue;
+        for (uint64_t k = 0; k < m.n; k++)
+            s->tries[m.datasets[k]]++;
+        submap_release(&m);
+    }
+    submissions_release(&l);
+    return rc;
 }
 
 static int take_file(void *arg, uint32_t sub, uint32_t slot, uint32_t attempt, const char *path, struct err *err)
@@ -69,6 +114,7 @@ static int take_file(void *arg, uint32_t sub, uint32_t slot, uint32_t attempt, c
         else if (all.v[i].type == EVENT_END)
             take_end(x, slot, &all.v[i].end, &all);
     }
+    take_lost(x, slot, &all);
     events_read_free(&all);
     return 0;
 }
@@ -83,7 +129,11 @@ int state_read(const struct run *r, enum done_by by, const char *pin, const char
     s.status = xcalloc(s.n + 1, 1);
     s.exit = xcalloc(s.n + 1, sizeof(int));
     s.unfit = xcalloc(s.n + 1, sizeof(uint32_t));
-    rc = run_each_events(r, take_file, &x, err);
+    s.again = xcalloc(s.n + 1, sizeof(bool));
+    s.tries = xcalloc(s.n + 1, sizeof(uint32_t));
+    rc = deep ? count_tries(r, &s, err) : 0;
+    if (rc == 0)
+        rc = run_each_events(r, take_file, &x, err);
     submap_release(&x.map);
     for (uint64_t i = 0; i < s.n && rc == 0; i++) {
         if (by == DONE_BY_RESULT && deep) {
@@ -107,5 +157,7 @@ void state_release(struct state *s)
     free(s->status);
     free(s->exit);
     free(s->unfit);
+    free(s->again);
+    free(s->tries);
     *s = (struct state){ 0 };
 }

@@ -142,12 +142,36 @@ static int64_t count_live(const struct run *run, uint64_t *ret_running, struct e
         rc = b ? b->tasks(l.v[i].job_id, &t, err) : -1;
         for (size_t k = 0; k < t.n; k++) {
             live += t.v[k].state != TASK_ENDED;
-            *ret_running += t.v[k].state == TASK_RUNNING;
+            *ret_running += t.v[k].state == TASK_RUNNING && l.v[i].tasks;
         }
         sched_tasks_release(&t);
     }
     submissions_release(&l);
     return rc ? -1 : live;
+}
+
+/* Nothing lives any more: is there something to send elsewhere? Without a closing job it is done from here. */
+static bool sent_again(struct shown *s)
+{
+    struct err why = { 0 };
+    uint64_t sent = 0;
+
+    if (closing_again(run_path(s->x->run), &sent, &why))
+        cli_warn("nothing was sent again: %s", why.text);
+    else if (sent)
+        cli_warn("%llu datasets are sent again, around the bad nodes", (unsigned long long)sent);
+    return sent > 0;
+}
+
+/* Held, and nothing runs: waiting would be for ever. */
+static int check_held(const struct run *run, struct err *err)
+{
+    char *agreed = run_agreed(run);
+
+    if (agreed && hold_agreed(run_path(run), err) == 0)
+        err_set(err, CODE_JOB, "two nodes agree on %s: what waits is held; mend it, then --cancel and --resume", agreed);
+    free(agreed);
+    return err->code ? -1 : 0;
 }
 
 static int watch_loop(struct shown *s, struct err *err)
@@ -166,7 +190,9 @@ static int watch_loop(struct shown *s, struct err *err)
             return -1;
         }
         look(s, running);
-        if (live == 0)
+        if (live > 0 && running == 0 && check_held(s->x->run, err))
+            return -1;
+        if (live == 0 && !sent_again(s))
             return 0;
         nanosleep(&(struct timespec){ clock_ms() - start > 60000 ? 2 : 0, 500000000 }, NULL);
     }
@@ -209,6 +235,9 @@ int wait_watch(struct order *x, struct err *err)
 
     if (!x->run && open_watched(x, err))
         return -1;
+    if (x->lock >= 0) /* the run may go on by itself meanwhile */
+        close(x->lock);
+    x->lock = -1;
     s.bar = progress_new(stderr, x->spec.name);
     sigaction(SIGINT, &act, NULL);
     rc = watch_loop(&s, err);

@@ -1,6 +1,6 @@
 /* #SBATCH lines: made from a spec, and read back as sbatch reads them. */
 #include "config.h"
-#include "job/job.h"
+#include "job/job_priv.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -180,7 +180,7 @@ static char *spelled(const struct sbatch_option *o, const char *value)
 }
 
 /* A path within a pattern of sbatch: % is doubled. */
-static void pattern_add(struct str *t, const char *path)
+void script_add_pattern(struct str *t, const char *path)
 {
     for (; *path; path++)
         str_addn(t, *path == '%' ? "%%" : path, *path == '%' ? 2 : 1);
@@ -218,7 +218,7 @@ static char *ours(const struct script *s, const char *name, const struct conf_ma
     if (str_eq(name, "chdir"))
         return xstrdup(s->chdir);
     if (str_eq(name, "output") && !conf_map_get(asked, "output")) {
-        pattern_add(&t, s->run);
+        script_add_pattern(&t, s->run);
         str_add(&t, "/logs/%A_%a.log");
         return str_take(&t);
     }

@@ -58,7 +58,11 @@ struct spec { /* texts owned; paths absolute once loaded */
     int64_t max_running;       /* tasks at once over the whole run, 0: no bound */
     int64_t max_tasks;         /* array slots of one submission, 0: what the cluster takes */
     int64_t datasets_per_task; /* 0: as few as fit */
-    struct { int64_t node_unfit; } retry;
+    struct {
+        int64_t node_unfit; /* submissions of a dataset after the first, by the run itself */
+        bool closing;       /* by a job of its own that waits for the others */
+        char *partition;    /* where that job runs; NULL: where the tasks do */
+    } retry;
     struct { int via; } submit; /* enum via */
     struct conf_ints trusted_owners; /* uids whose pins, templates and pipelines are taken */
 };
@@ -120,6 +124,9 @@ struct script {
 /* Renders the script. Every value is validated (a newline in a path or directive is refused) and quoted for its place;
  * dataset names never enter. CODE_USAGE: unknown placeholder, value that cannot be said. */
 int script_render(const struct script *s, struct str *ret, struct err *err);
+/* The script of the closing job: waits for `after` ("4711:4712"), then runs `submit` --resume RUN --closing with one CPU
+ * where the tasks were, or in the spec's retry.partition. job_name, run, sub, exclude, umask, chdir of s are taken. */
+int script_closing(const struct script *s, const char *after, const char *submit, struct str *ret, struct err *err);
 /* The directives that script_render writes, in the table's order. */
 int script_directives(const struct script *s, struct directives *ret, struct err *err);
 

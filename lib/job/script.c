@@ -1,12 +1,12 @@
 /* A template and its placeholders to a script. Everything is quoted where it is put in. */
 #include "config.h"
-#include "job/job.h"
+#include "job/job_priv.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 
 /* A value for a #SBATCH line, see next_argument in directives.c for what sbatch undoes. */
-static void add_value(struct str *t, const char *value, bool quoted)
+void script_add_value(struct str *t, const char *value, bool quoted)
 {
     for (const char *p = value; *p && !quoted; p++)
         quoted = !isalnum((unsigned char)*p) && !strchr("_./:,=@%+-~[]*", *p);
@@ -33,7 +33,7 @@ static int add_directives(const struct script *s, struct str *t, struct err *err
         str_addf(t, "%s#SBATCH --%s", i ? "\n" : "", d.v[i].option->name);
         if (d.v[i].value) {
             str_add(t, "=");
-            add_value(t, d.v[i].value, d.v[i].option->flags & OPTION_PATH);
+            script_add_value(t, d.v[i].value, d.v[i].option->flags & OPTION_PATH);
         }
     }
     directives_release(&d);

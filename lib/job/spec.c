@@ -16,6 +16,12 @@ const struct name via_names[] = { { "auto", VIA_AUTO }, { "api", VIA_API }, { "s
       .def = def_, .doc = doc_ }
 static const struct conf_row retry_rows[] = {
     RETRY(node_unfit, "2", "how often a dataset is sent elsewhere after a node was found unfit"),
+    { .name = "closing", .type = CONF_BOOL, .def = "true",
+      .offset = offsetof(struct spec, retry.closing) - offsetof(struct spec, retry),
+      .doc = "a small job that waits for the tasks and sends again what met an unfit node; false: --watch or --resume does" },
+    { .name = "partition", .type = CONF_TEXT,
+      .offset = offsetof(struct spec, retry.partition) - offsetof(struct spec, retry),
+      .doc = "where the closing job runs; absent: in the partition of the tasks" },
     { 0 },
 };
 static const struct conf_row submit_rows[] = {

@@ -146,8 +146,7 @@ static int one_dataset(struct tasking *x, uint64_t index, struct err *err)
     int rc = 0;
 
     if (run_done(x->run, index, x->pin, x->pipeline, false)) {
-        e.status = "skipped";
-        e.reason = "already done";
+        e.reason = "published already";
         tell_dataset(x, &e);
         return 0;
     }

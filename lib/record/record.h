@@ -208,5 +208,9 @@ int run_unpublish(struct run *r, uint64_t dataset, struct err *err);
 
 int run_bad_node(struct run *r, const char *node, const struct finding *f, struct err *err); /* bad-nodes.jsonl */
 int run_bad_nodes(const struct run *r, struct strv *ret, struct err *err);                   /* unique names */
+/* A finding of scope job that stopped a task: written into the same file, as a line of type job-finding. */
+int run_job_finding(struct run *r, const char *node, const struct finding *f, struct err *err);
+/* The first rule and object of such findings on which two nodes agree, "RULE: OBJECT"; owned, NULL: none. */
+char *run_agreed(const struct run *r);
 
 #endif

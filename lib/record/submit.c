@@ -259,15 +259,69 @@ int run_next_sub(const struct run *r)
 
 /* ---- bad-nodes.jsonl ---- */
 
-int run_bad_node(struct run *r, const char *node, const struct finding *f, struct err *err)
+static int put_node(struct run *r, const char *type, const char *node, const struct finding *f, struct err *err)
 {
-    json_t *o = stamped("bad-node");
+    json_t *o = stamped(type);
 
     put_text(o, "node", node);
     put_text(o, "rule", f->rule);
     put_text(o, "object", f->object ? f->object : "");
     put_text(o, "text", f->text ? f->text : "");
     return append(r, "bad-nodes.jsonl", o, err);
+}
+
+int run_bad_node(struct run *r, const char *node, const struct finding *f, struct err *err)
+{
+    return put_node(r, "bad-node", node, f, err);
+}
+
+int run_job_finding(struct run *r, const char *node, const struct finding *f, struct err *err)
+{
+    return put_node(r, "job-finding", node, f, err);
+}
+
+/* Findings by rule and object, each with the first node that had it. */
+struct agreement {
+    struct strv what, nodes;
+    char *agreed;
+};
+
+static int read_job_finding(void *arg, json_t *o, size_t no, struct err *err)
+{
+    struct agreement *a = arg;
+    const char *node = get_text(o, "node"), *rule = get_text(o, "rule"), *object = get_text(o, "object");
+    char *what;
+    size_t i = 0;
+
+    (void)no;
+    (void)err;
+    if (a->agreed || !node || !rule || !str_eq(get_text(o, "type"), "job-finding"))
+        return 0;
+    what = xasprintf("%s: %s", rule, object ? object : "");
+    while (i < a->what.n && !str_eq(a->what.v[i], what))
+        i++;
+    if (i < a->what.n && !str_eq(a->nodes.v[i], node)) {
+        a->agreed = what;
+        return 0;
+    }
+    if (i == a->what.n && i < 1000) {
+        strv_add(&a->what, what);
+        strv_add(&a->nodes, node);
+    }
+    free(what);
+    return 0;
+}
+
+char *run_agreed(const struct run *r)
+{
+    char *path = run_file(r, "bad-nodes.jsonl");
+    struct agreement a = { 0 };
+
+    file_lines(path, read_job_finding, &a, NULL);
+    strv_release(&a.what);
+    strv_release(&a.nodes);
+    free(path);
+    return a.agreed;
 }
 
 struct nodes {

@@ -156,9 +156,11 @@ static void add_line(char *line, struct sched_tasks *ret)
     char *slots;
 
     strv_split(&f, line, "|");
-    if (f.n >= 4 && (slots = strchr(f.v[0], '_'))) {
-        slots += 1 + (slots[1] == '[');
-        slots[strcspn(slots, "]")] = 0;
+    if (f.n >= 4) {
+        slots = strchr(f.v[0], '_');
+        slots = slots ? slots + 1 + (slots[1] == '[') : (char *)(uintptr_t)"0"; /* a job that is no array */
+        if (strchr(slots, ']'))
+            *strchr(slots, ']') = 0;
         s.state = f.v[1];
         s.node = f.v[2];
         s.reason = f.v[3];
@@ -199,6 +201,18 @@ static int sbatch_cancel(const char *job_id, struct err *err)
     const char *argv[] = { "scancel", job_id, NULL };
     struct child c = { .argv = argv };
     int rc = command(&c, "cannot cancel", err);
+
+    if (rc && forgotten(&c, err))
+        rc = 0;
+    child_release(&c);
+    return rc;
+}
+
+static int sbatch_hold(const char *job_id, struct err *err)
+{
+    const char *argv[] = { "scontrol", "uhold", job_id, NULL };
+    struct child c = { .argv = argv };
+    int rc = command(&c, "cannot hold", err);
 
     if (rc && forgotten(&c, err))
         rc = 0;
@@ -258,4 +272,5 @@ const struct sched_backend recon_backend = {
     .test = sbatch_test,
     .find = sbatch_find,
     .limits = sbatch_limits,
+    .hold = sbatch_hold,
 };

@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "record/record.h"
 
-#define RECON_BACKEND_ABI 1u
+#define RECON_BACKEND_ABI 2u
 
 struct sched_request {
     const char *run;           /* run directory */
@@ -50,6 +50,8 @@ struct sched_backend {
     /* The job of this unique name: CODE_NOTFOUND when there is none. */
     int (*find)(const char *name, char **ret_job_id, struct err *err);
     int (*limits)(struct sched_limits *ret, struct err *err);
+    /* Keeps the waiting tasks of a job from starting until its owner releases them. */
+    int (*hold)(const char *job_id, struct err *err);
 };
 
 /* Loads lib/recon/sched/NAME.so; CODE_UNAVAILABLE with the loader's reason. */

@@ -391,6 +391,31 @@ static int slurm_cancel(const char *job_id, struct err *err)
     return rc ? failed("cannot cancel", err) : 0;
 }
 
+/* What scontrol uhold does: priority 0 by the user's own hand. */
+static int slurm_hold(const char *job_id, struct err *err)
+{
+    job_array_resp_msg_t *answer = NULL;
+    job_desc_msg_t d;
+    struct hush h;
+    int rc;
+
+    if (start(err))
+        return -1;
+    slurm_init_job_desc_msg(&d);
+    d.job_id_str = (char *)(uintptr_t)job_id;
+    d.priority = 0;
+    d.alloc_sid = ALLOC_SID_USER_HOLD;
+    hush_begin(&h);
+    rc = slurm_update_job2(&d, &answer);
+    free(hush_end(&h));
+    if (answer) /* tasks that run or have ended cannot be held: no error */
+        slurm_free_job_array_resp(answer);
+    if (rc && (slurm_get_errno() == ESLURM_ALREADY_DONE || slurm_get_errno() == ESLURM_INVALID_JOB_ID ||
+               slurm_get_errno() == ESLURM_JOB_NOT_PENDING || slurm_get_errno() == ESLURM_JOB_FINISHED))
+        rc = 0;
+    return rc ? failed("cannot hold", err) : 0;
+}
+
 static int slurm_find(const char *name, char **ret_job_id, struct err *err)
 {
     job_info_msg_t *all = NULL;
@@ -438,4 +463,5 @@ const struct sched_backend recon_backend = {
     .test = slurm_test,
     .find = slurm_find,
     .limits = slurm_limits,
+    .hold = slurm_hold,
 };

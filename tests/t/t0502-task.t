@@ -40,9 +40,9 @@ has err "no parameter 'strt', the nearest is 'start'" 'and the parameter'
 has run/out/0/4/sum.txt '45.0' 'the next dataset still ran'
 mkdir c
 tap 0 'again, when the dataset is there' task 0
-has err '1 done, 0 failed, 2 skipped' 'what was done is skipped'
+has err '3 done, 0 failed, 0 skipped' 'what was published stays done'
 tap 0 'the task from the environment' env RECON_RUN="$T/run" RECON_SUB=0 RECON_TASK=0 recon-run --kernels "$K" --device cpu
-has err '0 done, 0 failed, 3 skipped' 'is the same task'
+has err '3 done, 0 failed, 0 skipped' 'is the same task'
 tap 64 'a slot that is not there' task 9
 tap 64 'no run directory' recon-run --kernels "$K" --device cpu --run "$T/a" --sub 0 --task 0
 

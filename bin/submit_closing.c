@@ -1,0 +1,171 @@
+/* All parts of a submission, and the job that closes it: it waits for them and sends again, around the bad nodes, what
+ * another node or more time may do. So a run ends by itself. */
+#include "config.h"
+#include "recon-submit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the closing job ---- */
+
+static char *umask_text(void)
+{
+    mode_t mask = umask(0);
+
+    umask(mask);
+    return xasprintf("%04o", (unsigned)mask & 0777);
+}
+
+static char *joined(const struct strv *ids)
+{
+    struct str t = { 0 };
+
+    for (size_t i = 0; i < ids->n; i++)
+        str_addf(&t, "%s%s", i ? ":" : "", ids->v[i]);
+    return str_take(&t);
+}
+
+/* A submission of no slots: its script, no map. */
+static int closing_send(struct order *x, const struct strv *ids, struct err *err)
+{
+    int sub = run_next_sub(x->run), rc;
+    char *mask = umask_text(), *program = path_part("bin/recon-submit"), *after = joined(ids);
+    const char *chdir = conf_map_get(&x->spec.sbatch, "chdir");
+    struct part p = { .sub = (uint32_t)sub };
+    struct script s = { .spec = &x->spec, .run = x->path, .sub = p.sub, .chdir = chdir ? chdir : x->path,
+                        .exclude = x->exclude, .umask = mask };
+
+    p.name = xasprintf("%s-%s.%u", x->spec.name, x->hex, p.sub);
+    p.script_path = xasprintf("%s/sub/%u.sbatch", x->path, p.sub);
+    s.job_name = p.name;
+    rc = sub < 0 ? err_set(err, CODE_IO, "cannot number it") : script_closing(&s, after, program, &p.script, err);
+    if (rc == 0)
+        rc = file_write(p.script_path, p.script.s, p.script.len, 0666, err);
+    if (rc == 0)
+        rc = send_part(x, &p, err);
+    part_release(&p);
+    free(mask);
+    free(program);
+    free(after);
+    return rc;
+}
+
+/* A run whose closing job is refused is still a run: --watch and --resume do the same. */
+static void send_closing(struct order *x, const struct strv *ids)
+{
+    struct err why = { 0 };
+
+    if (!ids->n || x->o->local || !x->spec.retry.closing || (!x->spec.retry.node_unfit && x->n_sent == x->n_todo))
+        return;
+    if (closing_send(x, ids, &why))
+        cli_warn("no closing job, so what meets an unfit node waits for recon-submit --watch or --resume: %s", why.text);
+}
+
+/* ---- the parts ---- */
+
+/* One submission, or as many as keep k datasets a task within the cluster's bounds. What is more than the cluster holds
+ * at once is left to the closing job, which finds it never sent. */
+static int send_parts(struct order *x, struct strv *ids, struct part *last, struct err *err)
+{
+    uint64_t most = (uint64_t)x->slots_max * x->per_task, slots = 0;
+    bool bounded = x->slots_total && x->spec.retry.closing && !x->o->local;
+
+    for (uint64_t from = 0; from < x->n_todo; from += most) {
+        uint64_t n = x->n_todo - from < most ? x->n_todo - from : most;
+        const char *after = ids->n ? ids->v[ids->n - 1] : NULL;
+        int sub = run_next_sub(x->run);
+
+        slots += (n + x->per_task - 1) / x->per_task;
+        if (from && bounded && slots > x->slots_total)
+            return 0;
+        part_release(last);
+        if (sub < 0)
+            return err_set(err, CODE_IO, "cannot number the next submission of '%s'", x->path);
+        if (part_make(x, last, (uint32_t)sub, from, after, err) || part_write(x, last, err) || send_part(x, last, err))
+            return -1;
+        x->made = false; /* from here on the run is kept */
+        strv_add(ids, last->job_id);
+        x->n_sent = from + n;
+    }
+    return 0;
+}
+
+int submit_parts(struct order *x, struct strv *ids, struct part *last, struct err *err)
+{
+    int rc = send_parts(x, ids, last, err);
+
+    send_closing(x, ids);
+    return rc;
+}
+
+/* ---- the same from the login node ---- */
+
+int closing_again(const char *run, uint64_t *ret_sent, struct err *err)
+{
+    struct options o = { .resume = run, .closing = true };
+    struct order x = { .o = &o, .lock = -1 };
+    struct strv ids = { 0 };
+    struct part last = { 0 };
+    int rc = order_resume(&x, err);
+
+    *ret_sent = 0;
+    if (rc == 0 && x.n_todo)
+        rc = send_choose(&x, err) || submit_parts(&x, &ids, &last, err) ? -1 : 0;
+    if (rc == 0)
+        *ret_sent = x.n_sent;
+    part_release(&last);
+    strv_release(&ids);
+    order_release(&x);
+    return rc;
+}
+
+/* ---- held ---- */
+
+/* Once a submission: the task of the second node is there first, and many may follow. */
+static bool first_to_hold(const struct run *run)
+{
+    char *path = xasprintf("%s/.held-%d", run_path(run), run_next_sub(run));
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    bool first = fd >= 0 || errno != EEXIST;
+
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return first;
+}
+
+static int hold_all(const struct run *run, struct err *err)
+{
+    struct submissions l = { 0 };
+    int rc = run_submissions(run, &l, err);
+
+    for (size_t i = 0; i < l.n && rc == 0; i++) {
+        const struct sched_backend *b = l.v[i].tasks && l.v[i].job_id ? sched_load(l.v[i].backend, err) : NULL;
+
+        if (b && b->hold)
+            rc = b->hold(l.v[i].job_id, err);
+    }
+    submissions_release(&l);
+    return rc;
+}
+
+int hold_agreed(const char *path, struct err *err)
+{
+    struct run *run = run_open(path, err);
+    char *agreed = run ? run_agreed(run) : NULL, *safe = agreed ? esc_terminal(agreed) : NULL;
+    int rc = run ? 0 : -1;
+
+    if (agreed && first_to_hold(run)) {
+        rc = hold_all(run, err);
+        if (rc == 0)
+            cli_warn("held: two nodes agree on %s, which no node can do; mend it and recon-submit --resume after "
+                     "--cancel, or let the tasks go on with scontrol release", safe);
+    }
+    free(safe);
+    free(agreed);
+    run_free(run);
+    return rc;
+}
