@@ -377,6 +377,7 @@ static int judge(const struct options *o, const struct pin *pin, char *const *pr
         status = cli_fail(&err);
         goto out;
     }
+    resolution_symbols(&r, o->root ? o->root : "", &facts.toolkits);
     c = (struct check_case){ .pin = pin, .facts = &facts, .resolution = &r, .received = env,
                              .elsewhere = o->facts && !o->root };
     check(&c, &o->skip, &found);

@@ -22,6 +22,10 @@ AC_DEFUN([RECON_DEPENDENCIES], [
   RECON_LIB([HWLOC], [hwloc.h], [hwloc], [hwloc_topology_init], [libhwloc-dev], [hwloc-devel], [hwloc])
   RECON_LIB([SPNG], [spng.h], [spng], [spng_ctx_new], [libspng-dev], [libspng-devel], [libspng])
   RECON_LIB([TURBOJPEG], [turbojpeg.h], [turbojpeg], [tjInitDecompress], [libturbojpeg0-dev], [turbojpeg-devel], [libjpeg-turbo])
+  # C++ names in findings: optional, GCC's own archive
+  AC_CHECK_LIB([supc++], [__gcclibcxx_demangle_callback],
+    [AC_DEFINE([HAVE_SUPCXX], [1], [Define to 1 if libsupc++ demangles C++ names.]) SUPCXX_LIBS=-lsupc++], [SUPCXX_LIBS=])
+  AC_SUBST([SUPCXX_LIBS])
   # what the static-pie programs link besides: archives that some distributions leave out
   AC_MSG_CHECKING([whether a static-pie program links with libelf.a and its kin])
   save_LIBS=$LIBS; save_LDFLAGS=$LDFLAGS; save_CFLAGS=$CFLAGS

@@ -3,9 +3,16 @@
 
 #include <stdlib.h>
 #include <unistd.h>
-#include "elf/elf_priv.h"
+#include "elf/symbols_priv.h"
 
 enum { DIRS_MAX = 400, FOUND_MAX = 4 };
+
+struct lacks { /* what of the closure is to be found elsewhere */
+    struct closure *c;
+    const struct version_misses *versions; /* NULL: of symbols only */
+    const struct symbol_misses *misses;    /* NULL: of versions only */
+    struct symbols *symbols;
+};
 
 static void add_dir(struct strv *dirs, const char *base, const char *below)
 {
@@ -98,30 +105,58 @@ static void usual(const struct strv *places, struct strv *dirs)
         add_dir(dirs, known[i], "");
 }
 
-/* Does the file serve: same class and machine, another file than the one taken, and all versions that are missed? */
-static bool fit(const struct closure *c, size_t lib, const struct version_misses *m, const struct object *o)
+static bool has_versions(const struct lacks *k, size_t lib, const struct object *o)
 {
+    for (size_t i = 0; k->versions && i < k->versions->n; i++)
+        if (k->versions->v[i].provider == lib && !k->versions->v[i].weak && !strv_has(&o->versions, k->versions->v[i].version))
+            return false;
+    return true;
+}
+
+static bool of_symbol(const struct lacks *k, size_t lib, const struct symbol_miss *m)
+{
+    return m->file && closure_provider(k->c, m->object, m->file) == lib;
+}
+
+static bool has_symbols(const struct lacks *k, size_t lib, const struct object *o)
+{
+    for (size_t i = 0; k->misses && i < k->misses->n; i++) {
+        const struct symbol_miss *m = &k->misses->v[i];
+        struct version_name version = { m->version, NULL, false };
+        struct wanted w = { .name = m->name, .version = &version };
+
+        if (!of_symbol(k, lib, m))
+            continue;
+        w.gnu_hash = symbol_gnu_hash(m->name);
+        w.sysv_hash = symbol_sysv_hash(m->name);
+        if (!symtab_offers(symtab_of(k->symbols, o), &w))
+            return false;
+    }
+    return true;
+}
+
+/* Does the file serve: same class and machine, another file than the one taken, and all that is missed? */
+static bool fit(const struct lacks *k, size_t lib, const struct object *o)
+{
+    const struct closure *c = k->c;
     const struct object *main = &c->libs.v[c->main < c->libs.n ? c->main : 0].object, *taken = &c->libs.v[lib].object;
 
     if (!o->dynamic || (main->path && (o->elfclass != main->elfclass || o->machine != main->machine)) ||
         (taken->path && taken->ino == o->ino && taken->dev == o->dev))
         return false;
-    for (size_t i = 0; i < m->n; i++)
-        if (m->v[i].provider == lib && !m->v[i].weak && !strv_has(&o->versions, m->v[i].version))
-            return false;
-    return true;
+    return has_versions(k, lib, o) && has_symbols(k, lib, o);
 }
 
-static void look(struct closure *c, size_t lib, const struct version_misses *m, const struct strv *dirs, const char *root)
+static void look(const struct lacks *k, size_t lib, const struct strv *dirs, const char *root)
 {
-    struct library *l = &c->libs.v[lib];
+    struct library *l = &k->c->libs.v[lib];
 
     for (size_t i = 0; i < dirs->n && l->candidates.n < FOUND_MAX; i++) {
         char *path = path_join(dirs->v[i], path_base(l->soname)), *host = root_path(root, path);
         struct object o;
 
         if (!str_eq(path, l->path) && !strv_has(&l->candidates, path) && object_read(host, false, &o, NULL) == 0) {
-            if (fit(c, lib, m, &o))
+            if (fit(k, lib, &o))
                 strv_add(&l->candidates, path);
             object_release(&o);
         }
@@ -130,38 +165,55 @@ static void look(struct closure *c, size_t lib, const struct version_misses *m, 
     }
 }
 
-static bool wanted(const struct closure *c, size_t lib, const struct version_misses *m)
+static bool wanted(const struct lacks *k, size_t lib)
 {
-    const struct library *l = &c->libs.v[lib];
+    const struct library *l = &k->c->libs.v[lib];
 
     if (!l->soname || l->preload || l->why == WHY_LOADED || (lib == 0 && !l->path))
         return false;
+    for (size_t i = 0; k->misses && i < k->misses->n; i++)
+        if (of_symbol(k, lib, &k->misses->v[i]))
+            return l->path && !l->corrupt;
+    if (!k->versions)
+        return false;
     if (!l->path || l->corrupt)
         return true;
-    for (size_t i = 0; i < m->n; i++)
-        if (m->v[i].provider == lib && !m->v[i].weak)
+    for (size_t i = 0; i < k->versions->n; i++)
+        if (k->versions->v[i].provider == lib && !k->versions->v[i].weak)
             return true;
     return false;
 }
 
-void closure_candidates(struct closure *c, char *const *env, const char *root, const struct strv *places)
+static void candidates(const struct lacks *k, char *const *env, const char *root, const struct strv *places)
 {
     struct loader tokens = { .root = (char *)(uintptr_t)root };
-    struct version_misses m = { 0 };
     struct strv dirs = { 0 };
 
-    closure_versions(c, &m);
-    for (size_t i = 0; i < c->libs.n; i++) {
-        if (!wanted(c, i, &m))
+    for (size_t i = 0; i < k->c->libs.n; i++) {
+        if (!wanted(k, i))
             continue;
         if (!dirs.n) {
-            near_program(c, root, &dirs);
+            near_program(k->c, root, &dirs);
             beside_environment(env, &dirs);
-            of_objects(c, &tokens, &dirs);
+            of_objects(k->c, &tokens, &dirs);
             usual(places, &dirs);
         }
-        look(c, i, &m, &dirs, root);
+        look(k, i, &dirs, root);
     }
     strv_release(&dirs);
+}
+
+void closure_candidates(struct closure *c, char *const *env, const char *root, const struct strv *places)
+{
+    struct version_misses m = { 0 };
+
+    closure_versions(c, &m);
+    candidates(&(struct lacks){ .c = c, .versions = &m }, env, root, places);
     free(m.v);
+}
+
+void closure_candidates_symbols(struct closure *c, struct symbols *s, const struct symbol_misses *m, char *const *env,
+                                const char *root, const struct strv *places)
+{
+    candidates(&(struct lacks){ .c = c, .misses = m, .symbols = s }, env, root, places);
 }

@@ -32,6 +32,14 @@ struct gpu_images {
 struct version_need {         /* one DT_VERNEED auxiliary */
     char *file, *version;     /* "libc.so.6", "GLIBC_2.34" */
     bool weak;
+    uint16_t index;           /* what DT_VERSYM has for it, with the hidden bit 0x8000 */
+};
+/* Where the dynamic symbols and relocations lie: offsets in the file, sizes in bytes; 0: there is no such table. */
+struct symbol_tables {
+    uint64_t symtab, strtab, strsz, hash, gnu_hash, versym;
+    uint64_t rela, relasz, relative; /* DT_RELA or DT_REL; how many at its start are relative */
+    uint64_t jmprel, jmprelsz;
+    bool rel, jmprel_is_rel;         /* entries have no addend */
 };
 struct object {
     char *path;               /* as opened */
@@ -40,8 +48,11 @@ struct object {
     struct strv needed;
     struct { struct version_need *v; size_t n, cap; } needs;
     struct strv versions;     /* DT_VERDEF names */
+    struct { uint16_t *v; size_t n, cap; } version_index; /* of each: what DT_VERSYM has for it; 0: the file's own name */
+    struct symbol_tables tables;
     bool has_versym, bind_now, nodeflib, is_pie;
     bool dynamic;             /* has a dynamic section */
+    bool big_endian;
     const char *isa;          /* x86 ISA level that its property note needs, "x86-64-v3"; static text; NULL none */
     struct gpu_images images;
     int64_t size, mtime_ns;
@@ -111,6 +122,7 @@ struct closure {
     struct { struct library *v; size_t n, cap; } libs;
     struct { struct searched_dir *v; size_t n, cap; } dirs;
     struct { struct edge *v; size_t n, cap; } edges; /* every DT_NEEDED of every object */
+    bool module;              /* made by closure_extend: lives in the scope of a program */
     size_t main;              /* the program that the loader starts: 0, or 1 where [0] is a script and [1] its interpreter */
 };
 /* Breadth-first, as ld.so loads: preloads, then DT_NEEDED. env: the environment the program would get. */
@@ -134,5 +146,42 @@ struct version_miss {
 };
 struct version_misses { struct version_miss *v; size_t n, cap; };
 void closure_versions(const struct closure *c, struct version_misses *ret);
+
+/* ---- symbols --------------------------------------------------------------------------------------- */
+
+/* Tables of objects that were read already; by device and inode, so that several closures share them. */
+struct symbols;
+struct symbols *symbols_new(void);
+void symbols_free(struct symbols *s);
+
+struct symbol_miss {          /* a reference that nothing in scope answers; weak ones are no misses */
+    size_t object;            /* who refers to it: index in the closure */
+    char *name;               /* mangled; owned */
+    char *version, *file;     /* that the reference asks for, and of whom; owned, NULL none */
+    bool lazy;                /* a function that is bound at its first call: the program starts without it */
+};
+struct symbol_misses {
+    struct symbol_miss *v;
+    size_t n, cap;
+    size_t references;        /* looked up */
+    size_t unread;            /* objects whose tables could not be read (big-endian, damaged): not judged */
+};
+/* What `ldd -r` finds: every relocation of the closure's objects (those not WHY_LOADED) is looked up in load order, in
+ * the program's scope first when `global` is given (the closure is then what dlopen brought, closure_extend).
+ * Rules of glibc 2.36 elf/dl-lookup.c do_lookup_x and check_match. Reads the files again, by object.path. */
+void closure_symbols(struct symbols *s, const struct closure *c, const struct closure *global,
+                     struct symbol_misses *ret);
+/* As closure_candidates, for libraries that have the version which a missed reference names but not the symbol. */
+void closure_candidates_symbols(struct closure *c, struct symbols *s, const struct symbol_misses *m, char *const *env,
+                                const char *root, const struct strv *places);
+/* Index of the library that `file`, as a reference of object `from` names it, led to; SIZE_MAX none. */
+size_t closure_provider(const struct closure *c, size_t from, const char *file);
+void symbol_misses_release(struct symbol_misses *l);
+/* A defined C++ function of the scope with the same name and other arguments or ABI tags; owned, NULL none. *ret_lib:
+ * path of its library, points into the closures. */
+char *symbols_twin(struct symbols *s, const struct closure *c, const struct closure *global, const char *name,
+                   const char **ret_lib);
+/* "c10::Error::Error(c10::SourceLocation, std::string)", cut at 1000 bytes; owned. NULL: no C++ name. */
+char *symbol_demangled(const char *name);
 
 #endif

@@ -21,9 +21,19 @@ void reader_init(struct reader *r, int fd, uint64_t size);
 const uint8_t *reader_at(struct reader *r, uint64_t off, size_t n);
 /* The NUL-terminated text at off that ends before end; NULL if it does not, or is longer than 4095 bytes. Owned. */
 char *reader_string(struct reader *r, uint64_t off, uint64_t end);
-uint16_t get16(const uint8_t *p);
-uint32_t get32(const uint8_t *p);
-uint64_t get64(const uint8_t *p); /* little-endian */
+/* little-endian */
+static inline uint16_t get16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+static inline uint32_t get32(const uint8_t *p)
+{
+    return (uint32_t)get16(p) | (uint32_t)get16(p + 2) << 16;
+}
+static inline uint64_t get64(const uint8_t *p)
+{
+    return (uint64_t)get32(p) | (uint64_t)get32(p + 4) << 32;
+}
 
 /* Opens without ever waiting (FIFO, device). *ret_what: NULL for a regular file, else what it is ("a FIFO").
  * -1 with errno. */

@@ -109,6 +109,7 @@ static int read_header(struct reading *x)
         return problem(x, xasprintf("a damaged ELF file (%s)", elf_errmsg(-1)));
     x->o->elfclass = ehdr.e_ident[EI_CLASS];
     x->o->machine = ehdr.e_machine;
+    x->o->big_endian = h[EI_DATA] == ELFDATA2MSB;
     x->o->type = ehdr.e_type;
     if (elf_getphdrnum(x->elf, &x->n_phdrs))
         x->n_phdrs = 0;
@@ -216,6 +217,37 @@ static void take(struct reading *x, char **field, uint64_t off)
         *field = reading_string(x, off);
 }
 
+static uint64_t place(const struct reading *x, uint64_t addr)
+{
+    uint64_t off, end;
+
+    return reading_offset(x, addr, &off, &end) ? off : 0;
+}
+
+static void take_table(struct reading *x, const GElf_Dyn *d)
+{
+    struct symbol_tables *t = &x->o->tables;
+
+    switch (d->d_tag) {
+    case DT_SYMTAB: t->symtab = place(x, d->d_un.d_ptr); break;
+    case DT_HASH: t->hash = place(x, d->d_un.d_ptr); break;
+    case DT_GNU_HASH: t->gnu_hash = place(x, d->d_un.d_ptr); break;
+    case DT_REL:
+    case DT_RELA:
+        t->rel = d->d_tag == DT_REL;
+        t->rela = place(x, d->d_un.d_ptr);
+        break;
+    case DT_RELSZ:
+    case DT_RELASZ: t->relasz = d->d_un.d_val; break;
+    case DT_RELCOUNT:
+    case DT_RELACOUNT: t->relative = d->d_un.d_val; break;
+    case DT_JMPREL: t->jmprel = place(x, d->d_un.d_ptr); break;
+    case DT_PLTRELSZ: t->jmprelsz = d->d_un.d_val; break;
+    case DT_PLTREL: t->jmprel_is_rel = d->d_un.d_val == DT_REL; break;
+    default: break;
+    }
+}
+
 static void read_entry(struct reading *x, const GElf_Dyn *d)
 {
     struct object *o = x->o;
@@ -235,7 +267,10 @@ static void read_entry(struct reading *x, const GElf_Dyn *d)
     case DT_VERNEEDNUM: x->n_verneed = d->d_un.d_val; break;
     case DT_VERDEF: x->verdef = d->d_un.d_ptr; break;
     case DT_VERDEFNUM: x->n_verdef = d->d_un.d_val; break;
-    case DT_VERSYM: o->has_versym = true; break;
+    case DT_VERSYM:
+        o->has_versym = true;
+        o->tables.versym = place(x, d->d_un.d_ptr);
+        break;
     case DT_BIND_NOW: o->bind_now = true; break;
     case DT_FLAGS: o->bind_now |= (d->d_un.d_val & DF_BIND_NOW) != 0; break;
     case DT_FLAGS_1:
@@ -243,7 +278,7 @@ static void read_entry(struct reading *x, const GElf_Dyn *d)
         o->nodeflib = (d->d_un.d_val & DF_1_NODEFLIB) != 0;
         o->is_pie = (d->d_un.d_val & DF_1_PIE) != 0;
         break;
-    default: break;
+    default: take_table(x, d); break;
     }
 }
 
@@ -267,6 +302,8 @@ static int read_dynamic(struct reading *x, const GElf_Phdr *p)
     }
     if (reading_offset(x, strtab, &x->strtab, &end))
         x->strtab_end = strsz && end - x->strtab > strsz ? x->strtab + strsz : end;
+    x->o->tables.strtab = x->strtab;
+    x->o->tables.strsz = x->strtab_end - x->strtab;
     for (int i = 0; i < n && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL; i++)
         read_entry(x, &dyn);
     if (x->o->runpath) { /* the loader forgets DT_RPATH then */
@@ -354,12 +391,15 @@ void object_copy(struct object *dst, const struct object *src)
     memset(&o.needed, 0, sizeof(o.needed));
     memset(&o.versions, 0, sizeof(o.versions));
     memset(&o.needs, 0, sizeof(o.needs));
+    memset(&o.version_index, 0, sizeof(o.version_index));
     memset(&o.images, 0, sizeof(o.images));
     strv_copy(&o.needed, &src->needed);
     strv_copy(&o.versions, &src->versions);
     for (size_t i = 0; i < src->needs.n; i++)
         *VEC_ADD(&o.needs) = (struct version_need){ xstrdup(src->needs.v[i].file), xstrdup(src->needs.v[i].version),
-                                                    src->needs.v[i].weak };
+                                                    src->needs.v[i].weak, src->needs.v[i].index };
+    for (size_t i = 0; i < src->version_index.n; i++)
+        *VEC_ADD(&o.version_index) = src->version_index.v[i];
     for (size_t i = 0; i < src->images.n; i++)
         *VEC_ADD(&o.images) = src->images.v[i];
     o.images.containers = src->images.containers;
@@ -377,6 +417,7 @@ void object_release(struct object *o)
     free(o->build_id);
     strv_release(&o->needed);
     strv_release(&o->versions);
+    free(o->version_index.v);
     needs_clear(o);
     free(o->needs.v);
     images_release(&o->images);

@@ -143,7 +143,7 @@ int closure_extend(const struct closure *scope, const char *module, char *const 
 {
     const struct library *main = &scope->libs.v[scope->main];
     char *here = cwd ? xstrdup(cwd) : getcwd(NULL, 0), *path = path_join(here ? here : "/", module), *host;
-    struct closure c = { 0 };
+    struct closure c = { .module = true };
     struct library *lib;
     struct search s;
     int rc;

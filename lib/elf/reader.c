@@ -56,21 +56,6 @@ char *reader_string(struct reader *r, uint64_t off, uint64_t end)
     return nul ? xstrndup((const char *)p, (size_t)(nul - p)) : NULL;
 }
 
-uint16_t get16(const uint8_t *p)
-{
-    return (uint16_t)(p[0] | p[1] << 8);
-}
-
-uint32_t get32(const uint8_t *p)
-{
-    return (uint32_t)get16(p) | (uint32_t)get16(p + 2) << 16;
-}
-
-uint64_t get64(const uint8_t *p)
-{
-    return (uint64_t)get32(p) | (uint64_t)get32(p + 4) << 32;
-}
-
 int open_calmly(const char *path, struct stat *ret_st, const char **ret_what)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

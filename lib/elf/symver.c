@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <elf.h>
 #include <gelf.h>
 #include <libelf.h>
 #include "elf/object_priv.h"
@@ -47,7 +48,8 @@ static bool take_needs(struct reading *x, Elf_Data *d)
                 break;
             version = reading_string(x, aux.vna_name);
             if (version)
-                *VEC_ADD(&x->o->needs) = (struct version_need){ xstrdup(file), version, (aux.vna_flags & 2) != 0 };
+                *VEC_ADD(&x->o->needs) = (struct version_need){ xstrdup(file), version, (aux.vna_flags & 2) != 0,
+                                                                     aux.vna_other };
             if (!aux.vna_next)
                 break;
             a += aux.vna_next;
@@ -76,8 +78,10 @@ static bool take_versions(struct reading *x, Elf_Data *d)
         if (off + def.vd_aux >= d->d_size || !gelf_getverdaux(d, (int)(off + def.vd_aux), &aux))
             return false;
         name = reading_string(x, aux.vda_name);
-        if (name)
+        if (name) {
             strv_add(&x->o->versions, name);
+            *VEC_ADD(&x->o->version_index) = def.vd_flags & VER_FLG_BASE ? 0 : def.vd_ndx;
+        }
         free(name);
         if (!def.vd_next)
             break;
@@ -108,6 +112,7 @@ void reading_versions(struct reading *x)
     all = done = false;
     for (uint64_t n = VERSIONS_FIRST; x->n_verdef && !done && !all && n <= VERSIONS_MAX; n *= 16) {
         strv_release(&x->o->versions);
+        x->o->version_index.n = 0;
         d = chunk(x, x->verdef, ELF_T_VDEF, n, &all);
         done = !d || take_versions(x, d);
     }

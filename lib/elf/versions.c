@@ -4,7 +4,7 @@
 #include "elf/elf_priv.h"
 
 /* Who offers `file` to object `from`: by its own edge, else any object of that name. */
-static size_t provider_of(const struct closure *c, size_t from, const char *file)
+size_t closure_provider(const struct closure *c, size_t from, const char *file)
 {
     for (size_t i = 0; i < c->edges.n; i++)
         if (c->edges.v[i].from == from && str_eq(c->edges.v[i].name, file))
@@ -59,7 +59,7 @@ void closure_versions(const struct closure *c, struct version_misses *ret)
 
         for (size_t j = 0; j < o->needs.n; j++) {
             if (!str_eq(file, o->needs.v[j].file))
-                provider = provider_of(c, i, o->needs.v[j].file);
+                provider = closure_provider(c, i, o->needs.v[j].file);
             file = o->needs.v[j].file;
             if (lacks(c, all, provider, o->needs.v[j].version))
                 *VEC_ADD(ret) = (struct version_miss){ i, provider, o->needs.v[j].version, o->needs.v[j].weak };

@@ -80,11 +80,23 @@ void pin_gpus_release(struct pin_gpus *l);
 /* The environment that the job gets: env with the pin's variables replayed. */
 void pin_environment(const struct pin *p, char *const *env, struct strv *ret);
 
+struct resolution_symbol { /* a reference that nothing answers (closure_symbols) */
+    size_t closure, object;
+    char *name, *shown;        /* mangled; for people, NULL: no C++ name */
+    char *version, *file;      /* that the reference names; NULL none */
+    bool lazy;
+    char *twin, *twin_shown;   /* the same C++ function of other arguments or ABI, which is there; NULL none */
+    char *twin_lib;            /* its library's path */
+};
+
 /* resolve(pin, facts, root): reads files. One closure for the program and one for each module in the program's scope. */
 struct resolution {
     struct { struct closure *v; size_t n, cap; } closures; /* [0] the program */
     struct strv env;       /* the environment used */
     bool reused;           /* unchanged since the pin: stamps matched, nothing was searched again */
+    struct { struct resolution_symbol *v; size_t n, cap; } symbols; /* by resolution_symbols */
+    bool symbols_known;    /* they were looked up */
+    size_t references;     /* how many */
     struct strv failed;    /* what could not be resolved for a reason of recon's own: rules say not-checked */
 };
 /* facts may be NULL: this host's loader is asked. root "" is this host. */
@@ -93,6 +105,9 @@ int resolve(const struct pin *p, const struct facts *f, const char *root, char *
 /* The same for a program without a pin (recon-check PROGRAM). */
 int resolve_program(const char *program, const struct facts *f, const char *root, char *const *env,
                     struct resolution *ret, struct err *err);
+/* Looks up every reference of every object (as ldd -r): some 0.2 ms an object, so the launcher leaves it. A module is in
+ * the scope of the last program before it. root and places as in closure_candidates; places may be NULL. */
+void resolution_symbols(struct resolution *r, const char *root, const struct strv *places);
 void resolution_release(struct resolution *r);
 
 /* What of a pin is otherwise here and now, in the order of the pin. rule: the name that lib/check uses for it. */

@@ -169,6 +169,12 @@ static void gather(const struct pin *p, size_t first, const size_t *scope, struc
     free(at);
 }
 
+static void gather_module(const struct pin *p, size_t first, const size_t *scope, struct closure *ret)
+{
+    gather(p, first, scope, ret);
+    ret->module = true;
+}
+
 /* The program's own objects, so that a module's closure can tell them as loaded. */
 static size_t *scope_of(const struct pin *p, const struct closure *c)
 {
@@ -197,7 +203,7 @@ bool resolution_reuse(const struct pin *p, const struct facts *f, const struct l
     scope = scope_of(p, &ret->closures.v[0]);
     for (size_t i = 1; i < p->objects.n; i++)
         if (p->objects.v[i].role == PIN_MODULE)
-            gather(p, i, scope, VEC_ADD(&ret->closures));
+            gather_module(p, i, scope, VEC_ADD(&ret->closures));
     free(scope);
     return true;
 }

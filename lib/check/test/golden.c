@@ -21,7 +21,7 @@ static struct object *add(struct closure *c, const char *soname, const char *pat
 
 static void needs(struct object *o, const char *file, const char *version, bool weak)
 {
-    *VEC_ADD(&o->needs) = (struct version_need){ xstrdup(file), xstrdup(version), weak };
+    *VEC_ADD(&o->needs) = (struct version_need){ .file = xstrdup(file), .version = xstrdup(version), .weak = weak };
 }
 
 static void image(struct object *o, enum image_kind kind, uint16_t arch, uint16_t major, uint16_t minor)

@@ -1,6 +1,7 @@
 /* What lib/elf says about a program or a file, for the scenarios that compare it with others.
  *   elf-dump PROGRAM          "SONAME<TAB>PATH<TAB>why" a line in load order; the environment is this process's
  *   elf-dump -v PROGRAM       the same with what was tried, and versions that nothing offers
+ *   elf-dump -s PROGRAM       the same with references that nothing answers: NAME<TAB>VERSION<TAB>PATH<TAB>lazy|now
  *   elf-dump -m MODULE PROGRAM   what dlopen(MODULE) by PROGRAM loads
  *   elf-dump -i FILE          GPU images
  *   elf-dump -t N PROGRAM     closes N times, prints the mean time in ms
@@ -44,6 +45,26 @@ static void print_closure(const struct closure *c, bool verbose)
     free(m.v);
 }
 
+static void print_symbols(const struct closure *c, const struct closure *global)
+{
+    struct symbols *s = symbols_new();
+    struct symbol_misses m = { 0 };
+    double t0 = clock_ms();
+
+    closure_symbols(s, c, global, &m);
+    fprintf(stderr, "%zu references, %zu not found, %zu objects unread, %.1f ms\n", m.references, m.n, m.unread,
+            clock_ms() - t0);
+    for (size_t i = 0; i < m.n; i++) {
+        char *shown = symbol_demangled(m.v[i].name);
+
+        printf("undefined: %s\t%s\t%s\t%s\t%s\n", m.v[i].name, m.v[i].version ? m.v[i].version : "-",
+               c->libs.v[m.v[i].object].path, m.v[i].lazy ? "lazy" : "now", shown ? shown : "-");
+        free(shown);
+    }
+    symbol_misses_release(&m);
+    symbols_free(s);
+}
+
 static int print_images(const char *path)
 {
     struct gpu_images l = { 0 };
@@ -81,13 +102,13 @@ int main(int argc, char **argv)
     struct closure c = { 0 }, more = { 0 };
     struct err err = { 0 };
     struct strv env = { 0 };
-    bool verbose = false;
+    bool verbose = false, symbols = false;
     int opt, times = 0, rc;
     double t0;
 
     for (char **e = environ; *e; e++)
         strv_add(&env, *e);
-    while ((opt = getopt(argc, argv, "vi:m:t:e:E")) != -1) {
+    while ((opt = getopt(argc, argv, "vsi:m:t:e:E")) != -1) {
         if (opt == 'i') {
             strv_release(&env);
             return print_images(optarg);
@@ -97,6 +118,7 @@ int main(int argc, char **argv)
         if (opt == 'e')
             set(&env, optarg);
         verbose |= opt == 'v';
+        symbols |= opt == 's';
         module = opt == 'm' ? optarg : module;
         times = opt == 't' ? atoi(optarg) : times;
     }
@@ -122,6 +144,8 @@ int main(int argc, char **argv)
         printf("%zu objects, %.3f ms\n", c.libs.n, (clock_ms() - t0) / times);
     else if (rc == 0)
         print_closure(module ? &more : &c, verbose);
+    if (rc == 0 && symbols)
+        print_symbols(module ? &more : &c, module ? &c : NULL);
     closure_release(&c);
     closure_release(&more);
     loader_release(&l);

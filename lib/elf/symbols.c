@@ -1,0 +1,150 @@
+#include "config.h"
+
+#include <stdlib.h>
+#include <elf.h>
+#include "elf/symbols_priv.h"
+
+/* Answers that were given before: most names are asked for by many objects. Open addressing. */
+struct answer {
+    const char *name, *version; /* name NULL: free */
+    uint32_t hash;
+    bool call, found;
+};
+struct lookup {
+    struct symbols *s;
+    const struct closure *c, *global;
+    struct { const struct symtab **v; size_t n, cap; } scope;
+    struct { struct answer *v; size_t n, cap; } answers;
+    struct symbol_misses *out;
+};
+
+static struct answer *answer_of(struct lookup *l, const struct wanted *w)
+{
+    const char *version = w->version ? w->version->name : NULL;
+    size_t i;
+
+    if (l->answers.n * 2 >= l->answers.cap) {
+        struct answer *old = l->answers.v;
+        size_t cap = l->answers.cap;
+
+        l->answers.cap = cap ? cap * 2 : 4096;
+        l->answers.v = xcalloc(l->answers.cap, sizeof(*old));
+        for (size_t k = 0; k < cap; k++) {
+            if (!old[k].name)
+                continue;
+            for (i = old[k].hash & (l->answers.cap - 1); l->answers.v[i].name; i = (i + 1) & (l->answers.cap - 1))
+                ;
+            l->answers.v[i] = old[k];
+        }
+        free(old);
+    }
+    for (i = w->gnu_hash & (l->answers.cap - 1); l->answers.v[i].name; i = (i + 1) & (l->answers.cap - 1)) {
+        const struct answer *a = &l->answers.v[i];
+
+        if (a->hash == w->gnu_hash && a->call == w->call && str_eq(a->name, w->name) &&
+            (a->version == version || (a->version && version && str_eq(a->version, version))))
+            break;
+    }
+    return &l->answers.v[i];
+}
+
+/* skip: the program, for a copy relocation, which looks for what it copies from. */
+static bool search_scope(const struct lookup *l, const struct wanted *w, size_t skip)
+{
+    for (size_t i = skip; i < l->scope.n; i++)
+        if (symtab_offers(l->scope.v[i], w))
+            return true;
+    return false;
+}
+
+static bool found(struct lookup *l, struct wanted *w, bool copy)
+{
+    struct answer *a;
+
+    w->gnu_hash = symbol_gnu_hash(w->name);
+    w->sysv_hash = symbol_sysv_hash(w->name);
+    if (copy)
+        return search_scope(l, w, 1);
+    a = answer_of(l, w);
+    if (!a->name) {
+        *a = (struct answer){ w->name, w->version ? w->version->name : NULL, w->gnu_hash, w->call,
+                              search_scope(l, w, 0) };
+        l->answers.n++;
+    }
+    return a->found;
+}
+
+static void miss(struct lookup *l, size_t object, const struct wanted *w, bool lazy)
+{
+    *VEC_ADD(l->out) = (struct symbol_miss){
+        .object = object, .name = xstrdup(w->name), .version = w->version ? xstrdup(w->version->name) : NULL,
+        .file = w->version ? xstrdup(w->version->file) : NULL, .lazy = lazy };
+}
+
+/* One symbol that relocations of the object refer to, in the ways of `how`. */
+static void look_up(struct lookup *l, size_t object, const struct symtab *t, size_t i, uint8_t how)
+{
+    bool copy = (how & REF_COPY) != 0, hidden, ok;
+    struct wanted w = { 0 };
+    struct symbol x;
+
+    if (!symtab_symbol(t, i, &x) || x.bind == STB_LOCAL || x.bind == STB_WEAK || (x.section != SHN_UNDEF && !copy) ||
+        x.visibility != STV_DEFAULT)
+        return;
+    w.name = symtab_name(t, x.name);
+    w.version = symtab_version(t, i, &hidden);
+    l->out->references++;
+    if (how & (REF_DATA | REF_COPY)) {
+        ok = found(l, &w, copy);
+        if (!ok)
+            miss(l, object, &w, false);
+        if (!ok)
+            return;
+    }
+    w.call = true;
+    if (how & REF_CALL && !found(l, &w, false))
+        miss(l, object, &w, !t->bind_now);
+}
+
+static void add_scope(struct lookup *l, const struct closure *c)
+{
+    for (size_t i = c->main; i < c->libs.n; i++)
+        if (c->libs.v[i].object.path && !c->libs.v[i].corrupt)
+            *VEC_ADD(&l->scope) = symtab_of(l->s, &c->libs.v[i].object);
+}
+
+void closure_symbols(struct symbols *s, const struct closure *c, const struct closure *global,
+                     struct symbol_misses *ret)
+{
+    struct lookup l = { .s = s, .c = c, .global = global, .out = ret };
+
+    if (global)
+        add_scope(&l, global);
+    add_scope(&l, c);
+    for (size_t i = c->main; i < c->libs.n; i++) {
+        const struct library *lib = &c->libs.v[i];
+        const struct symtab *t;
+
+        if (!lib->object.path || lib->corrupt || lib->why == WHY_LOADED)
+            continue;
+        t = symtab_of(s, &lib->object);
+        if (!t->readable)
+            ret->unread++;
+        for (size_t k = 0; k < t->n_refs; k++)
+            if (t->refs[k])
+                look_up(&l, i, t, k, t->refs[k]);
+    }
+    free(l.scope.v);
+    free(l.answers.v);
+}
+
+void symbol_misses_release(struct symbol_misses *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        free(l->v[i].name);
+        free(l->v[i].version);
+        free(l->v[i].file);
+    }
+    free(l->v);
+    memset(l, 0, sizeof(*l));
+}

@@ -1,0 +1,67 @@
+#include "config.h"
+
+#include <stdlib.h>
+#include "pin/pin_priv.h"
+
+#define TWINS_MAX 16 /* of one closure: each costs a walk over all tables */
+
+/* A closure out of a pin knows paths only. */
+static void read_objects(struct closure *c)
+{
+    for (size_t i = 0; i < c->libs.n; i++) {
+        struct library *l = &c->libs.v[i];
+        struct object o;
+
+        if (!l->path || l->corrupt || l->object.machine || object_read(l->path, false, &o, NULL))
+            continue;
+        object_release(&l->object);
+        l->object = o;
+    }
+}
+
+static void add(struct resolution *r, size_t closure, const struct symbol_miss *m)
+{
+    *VEC_ADD(&r->symbols) = (struct resolution_symbol){
+        .closure = closure, .object = m->object, .name = xstrdup(m->name), .shown = symbol_demangled(m->name),
+        .version = xstrdup(m->version), .file = xstrdup(m->file), .lazy = m->lazy };
+}
+
+static void add_twin(struct symbols *s, const struct closure *c, const struct closure *global,
+                     struct resolution_symbol *x)
+{
+    const char *lib = NULL;
+
+    x->twin = x->shown ? symbols_twin(s, c, global, x->name, &lib) : NULL;
+    x->twin_shown = x->twin ? symbol_demangled(x->twin) : NULL;
+    x->twin_lib = x->twin ? xstrdup(lib) : NULL;
+}
+
+void resolution_symbols(struct resolution *r, const char *root, const struct strv *places)
+{
+    struct symbols *s = symbols_new();
+    const struct closure *global = NULL;
+
+    for (size_t i = 0; i < r->closures.n; i++) {
+        struct closure *c = &r->closures.v[i];
+        struct symbol_misses m = { 0 };
+
+        if (r->reused)
+            read_objects(c);
+        closure_symbols(s, c, c->module ? global : NULL, &m);
+        r->references += m.references;
+        if (m.unread)
+            strv_addf(&r->failed, "symbols of %zu object%s of '%s' could not be read", m.unread, m.unread == 1 ? "" : "s",
+                      c->libs.v[c->main].path ? c->libs.v[c->main].path : c->libs.v[c->main].soname);
+        for (size_t k = 0; k < m.n; k++) {
+            add(r, i, &m.v[k]);
+            if (k < TWINS_MAX)
+                add_twin(s, c, c->module ? global : NULL, &r->symbols.v[r->symbols.n - 1]);
+        }
+        if (m.n)
+            closure_candidates_symbols(c, s, &m, r->env.v, root, places);
+        symbol_misses_release(&m);
+        global = c->module ? global : c;
+    }
+    r->symbols_known = true;
+    symbols_free(s);
+}
