@@ -7,6 +7,7 @@
 struct probe {
     double deadline_ms;     /* of each part that may hang */
     const char *tmpdir;     /* NULL: /tmp */
+    const char *profiles;   /* folder of vendor profiles; NULL: beside this program */
     const char *nvml;       /* NVML's path; NULL: where the loader finds libnvidia-ml.so.1 */
     bool no_hwloc;          /* processors by sysfs, as on a node without hwloc */
     struct strv toolkits;   /* looked at and beside, besides the usual places */
@@ -22,7 +23,9 @@ void probe_limits(const struct probe *q, struct facts *f);
 /* In a child each, under the deadline: a driver or a network file system may hang. */
 void probe_nvidia(const struct probe *q, struct facts *f);
 void probe_amd(const struct probe *q, struct facts *f);
-void probe_places(const struct probe *q, struct facts *f); /* TMPDIR, toolkits */
+void probe_places(const struct probe *q, struct facts *f); /* toolkits */
+void probe_tmpdir(const struct probe *q, struct facts *f);
+void probe_profiles(const struct probe *q, struct facts *f); /* vendors that a profile describes */
 
 /* Starts all parts of a table at once, each in a child; collects what they print. A part that gives no answer in time is
  * named in `unknown` and left behind. */

@@ -2,7 +2,10 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "probe.h"
 
 /* "0-7,64-71" */
@@ -107,11 +110,45 @@ static void from_proc(struct facts *f)
         closedir(d);
 }
 
+/* By the file's mode, not by opening it: that would wake a GPU, and a job's device cgroup is no fault. */
+static void add_device(struct facts *f, const char *path)
+{
+    struct facts_device *d = VEC_ADD(&f->devices);
+
+    d->path = xstrdup(path);
+    if (access(path, R_OK | W_OK))
+        d->problem = xstrdup(errno == ENOENT ? "missing" : errno == EACCES ? "permission denied" : strerror(errno));
+}
+
+static void nvidia_devices(struct facts *f)
+{
+    struct stat st;
+    struct dirent *e;
+    DIR *d = opendir("/dev");
+
+    add_device(f, "/dev/nvidiactl");
+    while (d && (e = readdir(d)))
+        if (str_starts(e->d_name, "nvidia") && isdigit((unsigned char)e->d_name[6])) {
+            char *path = path_join("/dev", e->d_name);
+
+            add_device(f, path);
+            free(path);
+        }
+    if (d)
+        closedir(d);
+    /* a setuid nvidia-modprobe, and root, make the last one when it is wanted */
+    if (access("/dev/nvidia-uvm", F_OK) == 0 ||
+        (geteuid() != 0 && (stat("/usr/bin/nvidia-modprobe", &st) || !(st.st_mode & S_ISUID))))
+        add_device(f, "/dev/nvidia-uvm");
+}
+
 void probe_nvidia(const struct probe *q, struct facts *f)
 {
     struct err err = { 0 };
 
     f->driver.kernel_module = kernel_module();
+    if (f->driver.kernel_module)
+        nvidia_devices(f);
     if (nvml_probe(q->nvml, f, &err) == 0) {
         f->driver.source = xstrdup("nvml");
         f->gpus_known = true;
@@ -164,6 +201,8 @@ void probe_amd(const struct probe *q, struct facts *f)
             g->vendor = xstrdup("amd");
             g->compute_capability = gfx;
             g->memory_mib = CONF_UNSET;
+            if (!f->devices.n)
+                add_device(f, "/dev/kfd");
         }
         str_release(&t);
         free(path);

@@ -82,6 +82,14 @@ static void move_texts(struct strv *to, struct strv *from)
         strv_add(to, from->v[i]);
 }
 
+#define MOVE(to, from, list)                                                                                 \
+    do {                                                                                                     \
+        for (size_t i_ = 0; i_ < (from)->list.n; i_++) {                                                     \
+            *VEC_ADD(&(to)->list) = (from)->list.v[i_];                                                      \
+            memset(&(from)->list.v[i_], 0, sizeof((from)->list.v[i_]));                                      \
+        }                                                                                                    \
+    } while (0)
+
 /* What one part saw, laid beside what is there. What moves is taken out of `from`. */
 static void lay(struct facts *to, struct facts *from)
 {
@@ -89,12 +97,15 @@ static void lay(struct facts *to, struct facts *from)
         to->driver = from->driver;
         memset(&from->driver, 0, sizeof(from->driver));
     }
-    for (size_t i = 0; i < from->gpus.n; i++) {
-        *VEC_ADD(&to->gpus) = from->gpus.v[i];
-        memset(&from->gpus.v[i], 0, sizeof(from->gpus.v[i]));
-    }
-    if (from->limits.tmp_mib != CONF_UNSET)
+    MOVE(to, from, gpus);
+    if (from->limits.tmp_dir) {
         to->limits.tmp_mib = from->limits.tmp_mib;
+        to->limits.tmp_dir = xstrdup(from->limits.tmp_dir);
+        to->limits.tmp_problem = xstrdup(from->limits.tmp_problem);
+    }
+    MOVE(to, from, devices);
+    MOVE(to, from, vendors);
+    MOVE(to, from, toolkit_parts);
     move_texts(&to->toolkits, &from->toolkits);
     move_texts(&to->toolkit_places, &from->toolkit_places);
     move_texts(&to->unknown, &from->unknown);

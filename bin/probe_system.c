@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <stdlib.h>
@@ -120,13 +121,14 @@ void probe_libraries(const struct probe *q, struct facts *f)
 
 /* ---- limits and places ---- */
 
-static int64_t soft_limit(int which)
+static void limit(int which, int64_t *ret_soft, int64_t *ret_hard)
 {
     struct rlimit r;
 
     if (getrlimit((__rlimit_resource_t)which, &r))
-        return CONF_UNSET;
-    return r.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)r.rlim_cur;
+        return;
+    *ret_soft = r.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)r.rlim_cur;
+    *ret_hard = r.rlim_max == RLIM_INFINITY ? -1 : (int64_t)r.rlim_max;
 }
 
 static int64_t free_mib(const char *path)
@@ -138,10 +140,12 @@ static int64_t free_mib(const char *path)
 
 void probe_limits(const struct probe *q, struct facts *f)
 {
+    int64_t hard;
+
     (void)q;
-    f->limits.memlock = soft_limit(RLIMIT_MEMLOCK);
-    f->limits.open_files = soft_limit(RLIMIT_NOFILE);
-    f->limits.stack = soft_limit(RLIMIT_STACK);
+    limit(RLIMIT_MEMLOCK, &f->limits.memlock, &f->limits.memlock_hard);
+    limit(RLIMIT_NOFILE, &f->limits.open_files, &f->limits.open_files_hard);
+    limit(RLIMIT_STACK, &f->limits.stack, &hard);
     f->limits.shm_mib = free_mib("/dev/shm");
 }
 
@@ -206,7 +210,6 @@ static void list_place(const char *place, struct facts *f)
 void probe_places(const struct probe *q, struct facts *f)
 {
     static const char *const usual[] = { "/usr/local", "/opt", "/opt/cuda", "/usr/local/cuda-toolkits" };
-    const char *tmp = q->tmpdir ? q->tmpdir : "/tmp";
 
     for (size_t i = 0; i < COUNT(usual); i++)
         if (access(usual[i], F_OK) == 0)
@@ -220,7 +223,22 @@ void probe_places(const struct probe *q, struct facts *f)
         free(dir);
         free(place);
     }
-    f->limits.tmp_mib = free_mib(tmp);
-    if (f->limits.tmp_mib == CONF_UNSET)
-        strv_addf(&f->unknown, "places: '%s' cannot be looked at", tmp);
+    for (size_t i = 0; i < f->toolkits.n; i++)
+        facts_toolkit_read(f->toolkits.v[i], VEC_ADD(&f->toolkit_parts));
+}
+
+void probe_tmpdir(const struct probe *q, struct facts *f)
+{
+    const char *tmp = q->tmpdir ? q->tmpdir : "/tmp";
+    struct stat st;
+
+    f->limits.tmp_dir = xstrdup(tmp);
+    if (stat(tmp, &st))
+        f->limits.tmp_problem = xstrdup(errno == ENOENT ? "it does not exist" : strerror(errno));
+    else if (!S_ISDIR(st.st_mode))
+        f->limits.tmp_problem = xstrdup("it is no folder");
+    else if (access(tmp, W_OK | X_OK))
+        f->limits.tmp_problem = xstrdup(errno == EROFS ? "it is read-only" : "it may not be written to");
+    else
+        f->limits.tmp_mib = free_mib(tmp);
 }

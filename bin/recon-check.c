@@ -286,6 +286,12 @@ static int get_resolution(const struct options *o, const struct pin *pin, char *
         one.closures.n = 0;
         if (!ret->env.n)
             strv_copy(&ret->env, &one.env);
+        if (!ret->driver_file) {
+            ret->driver_file = one.driver_file;
+            ret->drivers = one.drivers;
+            one.driver_file = NULL;
+            one.drivers = (struct strv){ 0 };
+        }
         resolution_release(&one);
     }
     return rc;

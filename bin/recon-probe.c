@@ -14,6 +14,7 @@ static const struct argp_option options[] = {
     { "deadline", 'd', "MS", 0, "Give up on a driver or a file system after MS milliseconds (2000)", 0 },
     { "tmpdir", 't', "DIR", 0, "Measure the free space of DIR instead of /tmp", 0 },
     { "toolkit", 'k', "DIR", 0, "Look for CUDA toolkits at DIR and beside it, too; may be repeated", 0 },
+    { "profiles", 'p', "DIR", 0, "Take the vendor profiles of DIR", 0 },
     { "nvml", 'n', "PATH", 0, "Load NVML from PATH", 0 },
     { "no-hwloc", KEY_NO_HWLOC, NULL, 0, "Count processors by sysfs alone, as where there is no hwloc", 0 },
     { 0 },
@@ -27,6 +28,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
     case 'd': return str_to_double(arg, &q->deadline_ms) || q->deadline_ms <= 0 ? EINVAL : 0;
     case 't': q->tmpdir = arg; return 0;
     case 'k': strv_add(&q->toolkits, arg); return 0;
+    case 'p': q->profiles = arg; return 0;
     case 'n': q->nvml = arg; return 0;
     case KEY_NO_HWLOC: q->no_hwloc = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -40,7 +42,9 @@ int main(int argc, char **argv)
     struct part parts[] = {
         { "nvidia", probe_nvidia, true, -1, -1, 0 },
         { "amd", probe_amd, true, -1, -1, 0 },
+        { "profiles", probe_profiles, true, -1, -1, 0 },
         { "places", probe_places, false, -1, -1, 0 },
+        { "tmpdir", probe_tmpdir, false, -1, -1, 0 },
     };
     struct probe q = { .deadline_ms = 2000 };
     struct str text = { 0 };

@@ -14,12 +14,20 @@
 struct spec;    /* job/job.h */
 struct cluster; /* node/cluster.h, later */
 
+/* A build that is asked about: recon-check --toolkit. */
+struct build {
+    struct facts_toolkit toolkit; /* path NULL: only its version is known */
+    struct strv archs;            /* "8.6", "9.0a", "sm_86", "compute_90"; those of the facts' GPUs if empty */
+    int gcc;                      /* major version of the host compiler, 0 not asked */
+};
+
 struct check_case {
     const struct spec *spec;
     const struct pin *pin;
     const struct facts *facts;
     const struct resolution *resolution;
     const struct cluster *cluster;
+    const struct build *build; /* what is to be compiled; NULL: nothing is */
     char *const *received; /* the environment as the job received it, before the pin was replayed; may be NULL */
     bool elsewhere;        /* the facts are another node's: the files that were read are this host's, not its own */
     bool restored;         /* the launcher restores the environment: env-not-exported is then a warning */

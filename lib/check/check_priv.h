@@ -6,10 +6,15 @@
 
 /* ---- compat.c ---- */
 
+/* "8.6", "sm_90a", "compute_86", "86": architecture and suffix. 0 or -1. */
+int compat_arch(const char *text, int *ret_arch, char *ret_suffix);
+/* The first toolkit that compiles for an architecture, and the one that no longer does (NULL: none). -1: none known. */
+int compat_arch_toolkits(int arch, char suffix, const char **ret_first, const char **ret_dropped);
+
 struct compat_toolkit {
     const char *cuda, *driver; /* driver: the toolkit's own; NULL: there is no such toolkit */
     const char *ptx_isa;
-    int max_gcc;
+    int max_gcc, min_gcc;
 };
 const struct compat_toolkit *compat_toolkit(const char *cuda); /* NULL unknown */
 int compat_capability(const char *capability);                 /* "9.0" -> 90; 0: none such */
@@ -35,7 +40,33 @@ const struct tried *library_wrong_class(const struct library *l);
 /* Its GPU code: as read, or as the pin has it where nothing was read again. scratch starts as {0} and is released by
  * images_release whatever comes back. */
 const struct gpu_images *library_images(const struct check_case *c, const struct library *l, struct gpu_images *scratch);
+/* A FIFO, socket or device has the name. */
+bool library_is_special(const struct library *l);
 char *const *case_env(const struct check_case *c);    /* of the program: the resolution's, else as received; NULL unknown */
+const char *case_var(const struct check_case *c, const char *name); /* its value there; NULL unset or unknown */
+/* The vendor whose library this SONAME is: "nvidia", "amd", a profile's name; NULL: none. */
+const char *vendor_of(const struct check_case *c, const char *soname);
+bool node_has_vendor(const struct facts *f, const char *vendor);
+/* A vendor of the node's GPUs that cannot run this library; NULL: nothing known against it. */
+const char *vendor_instead(const struct check_case *c, const char *soname);
+bool case_uses_gpu(const struct check_case *c);       /* GPU code or a GPU runtime is in its closures or its pin */
+/* Folder of a file that was found below a folder of this name ("stubs", "compat"). */
+bool path_in(const char *path, const char *folder);
+/* "libcuda.so.570.211.01" -> "570.211.01" inside name; NULL */
+const char *release_in(const char *path);
+
+/* CUDA_VISIBLE_DEVICES against the node's GPUs. */
+struct visible {
+    struct strv entries;
+    size_t good;      /* leading entries that name a GPU */
+    const char *bad;  /* the first that does not; NULL: all do */
+    size_t gpus;      /* of the node */
+    bool by_uuid;     /* bad is a UUID */
+};
+/* 1 filled (visible_release it), 0 nothing to say (unset, empty, or meant to hide all), -1 the GPUs are not known. */
+int visible_devices(const struct check_case *c, struct visible *ret);
+void visible_release(struct visible *v);
+
 const char *case_node(const struct check_case *c);    /* host name, "this node" if unknown */
 const char *driver_cuda(const struct facts *f);       /* CUDA version of the driver, by NVML or by its branch; NULL */
 /* "export LD_LIBRARY_PATH=DIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"; owned */

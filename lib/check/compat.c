@@ -4,18 +4,19 @@
 #include <stdlib.h>
 
 /* Source of the drivers: CUDA release notes, "CUDA Toolkit and corresponding driver versions" and "CUDA minor version
- * compatibility". PTX ISA: PTX manual, release history. GCC: host_config.h of each toolkit (crt/host_config.h). */
+ * compatibility". PTX ISA: PTX manual, release history. GCC: host_config.h of each toolkit (crt/host_config.h),
+ * the least one: installation guide, "Host compiler support policy". */
 static const struct compat_toolkit toolkits[] = {
-    { "9.0", "384.81", "6.0", 6 },      { "9.1", "390.46", "6.1", 6 },      { "9.2", "396.26", "6.2", 7 },
-    { "10.0", "410.48", "6.3", 7 },     { "10.1", "418.39", "6.4", 8 },     { "10.2", "440.33", "6.5", 8 },
-    { "11.0", "450.36.06", "7.0", 9 },  { "11.1", "455.23", "7.1", 10 },    { "11.2", "460.27.03", "7.2", 10 },
-    { "11.3", "465.19.01", "7.3", 10 }, { "11.4", "470.42.01", "7.4", 11 }, { "11.5", "495.29.05", "7.5", 11 },
-    { "11.6", "510.39.01", "7.6", 11 }, { "11.7", "515.43.04", "7.7", 11 }, { "11.8", "520.61.05", "7.8", 11 },
-    { "12.0", "525.60.13", "8.0", 12 }, { "12.1", "530.30.02", "8.1", 12 }, { "12.2", "535.54.03", "8.2", 12 },
-    { "12.3", "545.23.06", "8.3", 12 }, { "12.4", "550.54.14", "8.4", 13 }, { "12.5", "555.42.02", "8.5", 13 },
-    { "12.6", "560.28.03", "8.5", 13 }, { "12.7", NULL, "8.6", 13 },        { "12.8", "570.26", "8.7", 14 },
-    { "12.9", "575.51.03", "8.8", 14 }, { "13.0", "580.65.06", "9.0", 15 }, { "13.1", "590.44.01", "9.1", 15 },
-    { "13.2", "595.45.04", "9.2", 15 }, { "13.3", "610.43.02", "9.3", 15 }, /* 13.3: from secondary sources */
+    { "9.0", "384.81", "6.0", 6, 4 }, { "9.1", "390.46", "6.1", 6, 4 }, { "9.2", "396.26", "6.2", 7, 4 },
+    { "10.0", "410.48", "6.3", 7, 4 }, { "10.1", "418.39", "6.4", 8, 4 }, { "10.2", "440.33", "6.5", 8, 4 },
+    { "11.0", "450.36.06", "7.0", 9, 5 }, { "11.1", "455.23", "7.1", 10, 5 }, { "11.2", "460.27.03", "7.2", 10, 5 },
+    { "11.3", "465.19.01", "7.3", 10, 5 }, { "11.4", "470.42.01", "7.4", 11, 5 }, { "11.5", "495.29.05", "7.5", 11, 5 },
+    { "11.6", "510.39.01", "7.6", 11, 5 }, { "11.7", "515.43.04", "7.7", 11, 5 }, { "11.8", "520.61.05", "7.8", 11, 5 },
+    { "12.0", "525.60.13", "8.0", 12, 6 }, { "12.1", "530.30.02", "8.1", 12, 6 }, { "12.2", "535.54.03", "8.2", 12, 6 },
+    { "12.3", "545.23.06", "8.3", 12, 6 }, { "12.4", "550.54.14", "8.4", 13, 6 }, { "12.5", "555.42.02", "8.5", 13, 6 },
+    { "12.6", "560.28.03", "8.5", 13, 6 }, { "12.7", NULL, "8.6", 13, 6 }, { "12.8", "570.26", "8.7", 14, 6 },
+    { "12.9", "575.51.03", "8.8", 14, 6 }, { "13.0", "580.65.06", "9.0", 15, 6 }, { "13.1", "590.44.01", "9.1", 15, 6 },
+    { "13.2", "595.45.04", "9.2", 15, 6 }, { "13.3", "610.43.02", "9.3", 15, 6 }, /* 13.3: from secondary sources */
 };
 
 /* Minor-version compatibility: the least driver of a whole major. Below 11 there is none; 11.0 came before it. */
@@ -51,6 +52,54 @@ static const struct {
     { "CXXABI_1.3.11", 7 },   { "CXXABI_1.3.12", 9 },   { "CXXABI_1.3.13", 11 },  { "CXXABI_1.3.14", 13 },
     { "CXXABI_1.3.15", 14 },
 };
+
+/* The first toolkit that compiles for an architecture and the first that no longer does. CUDA release notes; `nvcc
+ * --list-gpu-code` of 13.0. Suffix a since 12.0 (9.0) or with its architecture, f since 12.9. */
+static const struct {
+    int arch;
+    const char *first, *dropped;
+} arch_toolkits[] = {
+    { 30, "5.0", "11.0" },  { 32, "6.0", "11.0" },  { 35, "5.0", "12.0" },  { 37, "6.5", "12.0" }, { 50, "6.0", "13.0" },
+    { 52, "6.5", "13.0" },  { 53, "7.0", "13.0" },  { 60, "8.0", "13.0" },  { 61, "8.0", "13.0" }, { 62, "8.0", "13.0" },
+    { 70, "9.0", "13.0" },  { 72, "9.2", "13.0" },  { 75, "10.0", NULL },   { 80, "11.0", NULL },  { 86, "11.1", NULL },
+    { 87, "11.4", NULL },   { 88, "13.0", NULL },   { 89, "11.8", NULL },   { 90, "11.8", NULL },  { 100, "12.8", NULL },
+    { 101, "12.8", "13.0" }, { 103, "12.9", NULL }, { 110, "13.0", NULL },  { 120, "12.8", NULL }, { 121, "12.9", NULL },
+};
+
+int compat_arch_toolkits(int arch, char suffix, const char **ret_first, const char **ret_dropped)
+{
+    const char *least = suffix == 'f' ? "12.9" : suffix == 'a' ? "12.0" : "0";
+
+    for (size_t i = 0; i < COUNT(arch_toolkits); i++)
+        if (arch_toolkits[i].arch == arch) {
+            *ret_first = version_cmp(least, arch_toolkits[i].first) > 0 ? least : arch_toolkits[i].first;
+            *ret_dropped = arch_toolkits[i].dropped;
+            return 0;
+        }
+    return -1;
+}
+
+int compat_arch(const char *text, int *ret_arch, char *ret_suffix)
+{
+    static const char *const prefixes[] = { "sm_", "compute_", "lto_" };
+    const char *s = text;
+    char *end;
+    long n;
+
+    for (size_t i = 0; i < COUNT(prefixes); i++)
+        if (str_starts(s, prefixes[i]))
+            s += strlen(prefixes[i]);
+    n = strtol(s, &end, 10);
+    if (end == s || n <= 0 || n > 999)
+        return -1;
+    if (*end == '.' && end[1] >= '0' && end[1] <= '9') {
+        n = n * 10 + (end[1] - '0');
+        end += 2;
+    }
+    *ret_suffix = *end == 'a' || *end == 'f' ? *end++ : 0;
+    *ret_arch = (int)n;
+    return *end && !str_eq(end, "+PTX") && !str_eq(end, "-real") && !str_eq(end, "-virtual") ? -1 : 0;
+}
 
 const struct compat_toolkit *compat_toolkit(const char *cuda)
 {

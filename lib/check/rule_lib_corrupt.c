@@ -29,7 +29,7 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
     while (walk_next(c, &w)) {
         char *what;
 
-        if (!w.lib->corrupt || !w.lib->path || w.lib->preload) /* a preload is warned of and left out */
+        if (!w.lib->corrupt || !w.lib->path || w.lib->preload || library_is_special(w.lib)) /* a preload is warned of and left out */
             continue;
         what = remedy(w.lib);
         finding_explain(findings_add(out, "lib-corrupt", LEVEL_ERROR, SCOPE_NODE, w.lib->path,

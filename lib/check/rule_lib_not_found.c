@@ -250,7 +250,7 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
     (void)err;
     while (walk_next(c, &w)) {
         if (w.lib->why != WHY_NOT_FOUND || w.lib->corrupt || w.lib->preload || !w.lib->soname ||
-            library_wrong_class(w.lib))
+            library_wrong_class(w.lib) || (w.index && vendor_instead(c, w.lib->soname))) /* wrong-vendor tells it */
             continue;
         if (w.index == 0)
             report_itself(c, w.lib, out);

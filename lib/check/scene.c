@@ -59,6 +59,16 @@ bool library_of_driver(const char *soname)
     return false;
 }
 
+bool library_is_special(const struct library *l)
+{
+    static const char *const kinds[] = { "a FIFO", "a character device", "a block device", "no regular file" };
+
+    for (size_t i = 0; l->corrupt && l->path && i < COUNT(kinds); i++)
+        if (str_eq(l->corrupt, kinds[i]))
+            return true;
+    return false;
+}
+
 const struct tried *library_wrong_class(const struct library *l)
 {
     for (size_t i = 0; l->why == WHY_NOT_FOUND && i < l->tried.n; i++)
@@ -111,6 +121,13 @@ char *const *case_env(const struct check_case *c)
     if (c->resolution && c->resolution->env.n)
         return c->resolution->env.v;
     return c->received;
+}
+
+const char *case_var(const struct check_case *c, const char *name)
+{
+    char *const *env = case_env(c);
+
+    return env ? env_get(env, name) : NULL;
 }
 
 const char *case_node(const struct check_case *c)

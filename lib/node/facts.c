@@ -78,6 +78,36 @@ static const struct conf_row limit_rows[] = {
     { .name = "shm_mib", .type = CONF_INT, IN(limits, shm_mib), .doc = "free space of /dev/shm in MiB" },
     { .name = "tmp_mib", .type = CONF_INT, IN(limits, tmp_mib), .doc = "free space of TMPDIR in MiB" },
     { .name = "stack", .type = CONF_INT, IN(limits, stack), .doc = "stack in bytes (soft), -1 unlimited" },
+    { .name = "memlock_hard", .type = CONF_INT, IN(limits, memlock_hard), .doc = "locked memory in bytes (hard)" },
+    { .name = "open_files_hard", .type = CONF_INT, IN(limits, open_files_hard), .doc = "open files (hard)" },
+    { .name = "tmp_dir", .type = CONF_TEXT, IN(limits, tmp_dir), .doc = "TMPDIR, whose free space tmp_mib is" },
+    { .name = "tmp_problem", .type = CONF_TEXT, IN(limits, tmp_problem), .doc = "why nothing can be written there" },
+    { 0 },
+};
+
+#define DEVICE(m) .offset = offsetof(struct facts_device, m)
+#define TOOLKIT(m) .offset = offsetof(struct facts_toolkit, m)
+#define VENDOR(m) .offset = offsetof(struct facts_vendor, m)
+
+static const struct conf_row device_rows[] = {
+    { .name = "path", .type = CONF_TEXT, DEVICE(path), .doc = "device file" },
+    { .name = "problem", .type = CONF_TEXT, DEVICE(problem), .doc = "\"missing\", \"permission denied\"; absent: usable" },
+    { 0 },
+};
+
+static const struct conf_row toolkit_rows[] = {
+    { .name = "path", .type = CONF_TEXT, TOOLKIT(path), .doc = "folder" },
+    { .name = "version", .type = CONF_TEXT, TOOLKIT(version), .doc = "\"12.4\"" },
+    { .name = "nvcc", .type = CONF_BOOL, TOOLKIT(nvcc), .doc = "it has bin/nvcc" },
+    { .name = "headers", .type = CONF_BOOL, TOOLKIT(headers), .doc = "it has include/cuda_runtime.h" },
+    { 0 },
+};
+
+static const struct conf_row vendor_rows[] = {
+    { .name = "name", .type = CONF_TEXT, VENDOR(name), .doc = "as in gpus[].vendor" },
+    { .name = "runtimes", .type = CONF_TEXTS, VENDOR(runtimes), .doc = "how the SONAMEs of its libraries begin" },
+    { .name = "foreign", .type = CONF_TEXTS, VENDOR(foreign), .doc = "how those begin that cannot work there" },
+    { .name = "symbols", .type = CONF_TEXT, VENDOR(symbols), .doc = "how the names of its functions begin" },
     { 0 },
 };
 
@@ -98,6 +128,13 @@ const struct conf_row facts_rows[] = {
     { .name = "libraries", .type = CONF_LIST, TOP(libraries), .sub = library_rows,
       .size = sizeof(struct facts_library), .doc = "system libraries and their version nodes" },
     { .name = "limits", .type = CONF_GROUP, TOP(limits), .sub = limit_rows, .doc = "limits and places" },
+    { .name = "devices", .type = CONF_LIST, TOP(devices), .sub = device_rows, .size = sizeof(struct facts_device),
+      .doc = "device files that GPU programs open" },
+    { .name = "vendors", .type = CONF_LIST, TOP(vendors), .sub = vendor_rows, .size = sizeof(struct facts_vendor),
+      .doc = "GPU vendors that profiles describe" },
+    { .name = "partitions", .type = CONF_TEXTS, TOP(partitions), .doc = "Slurm partitions that the node was seen in" },
+    { .name = "toolkit_parts", .type = CONF_LIST, TOP(toolkit_parts), .sub = toolkit_rows,
+      .size = sizeof(struct facts_toolkit), .doc = "what the toolkits hold" },
     { .name = "toolkits", .type = CONF_TEXTS, TOP(toolkits), .doc = "CUDA toolkits found" },
     { .name = "toolkit_places", .type = CONF_TEXTS, TOP(toolkit_places),
       .doc = "folders whose toolkits were listed; of others nothing is known" },

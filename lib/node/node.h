@@ -25,6 +25,26 @@ struct facts_gpu {
     struct conf_ints cpus;    /* CPUs near it (hwloc) */
 };
 
+/* A device file that GPU programs open. */
+struct facts_device {
+    char *path;    /* "/dev/nvidia-uvm" */
+    char *problem; /* NULL: usable by the probe's user; "missing", "permission denied" */
+};
+
+/* What a toolkit folder holds. */
+struct facts_toolkit {
+    char *path, *version; /* "12.4", by version.json, version.txt or cuda.h; NULL unknown */
+    bool nvcc, headers;   /* bin/nvcc; include/cuda_runtime.h */
+};
+
+/* A GPU vendor that a profile describes (doc/format-profile.md). */
+struct facts_vendor {
+    char *name;            /* as in the gpus' `vendor` */
+    struct strv runtimes;  /* how its libraries' SONAMEs begin: "libsmr_runtime.so" */
+    struct strv foreign;   /* how those begin that do not work there: "libcudart.so" */
+    char *symbols;         /* how its functions' names begin: "smr" */
+};
+
 struct facts {
     int64_t version; /* 1 */
     char *node, *boot_id, *taken; /* host name, kernel's boot id, time in ISO 8601 UTC */
@@ -59,7 +79,16 @@ struct facts {
     struct { struct facts_gpu *v; size_t n, cap; } gpus;
     bool gpus_known; /* the probe could look: an empty list then means "no GPU" */
     struct { struct facts_library *v; size_t n, cap; } libraries; /* libc.so.6, libstdc++.so.6, libgcc_s.so.1, ... */
-    struct { int64_t memlock, open_files, shm_mib, tmp_mib, stack; } limits; /* memlock in bytes, -1 unlimited */
+    struct {
+        int64_t memlock, open_files, shm_mib, tmp_mib, stack; /* soft ones; memlock in bytes, -1 unlimited */
+        int64_t memlock_hard, open_files_hard;
+        char *tmp_dir;     /* whose free space tmp_mib is */
+        char *tmp_problem; /* why nothing can be written there; NULL: it can */
+    } limits;
+    struct { struct facts_device *v; size_t n, cap; } devices;
+    struct { struct facts_vendor *v; size_t n, cap; } vendors;
+    struct strv partitions; /* of Slurm, that the node was seen in */
+    struct { struct facts_toolkit *v; size_t n, cap; } toolkit_parts;
     struct strv toolkits;  /* CUDA toolkits found: "/usr/local/cuda-12.1" */
     struct strv toolkit_places; /* folders whose CUDA toolkits were listed: "/usr/local"; elsewhere nothing is known */
     struct strv unknown;   /* probes that failed: "nvml: gave no answer within 2000 ms" */
@@ -76,6 +105,7 @@ int facts_assume(struct facts *f, const char *what, struct err *err);
 struct facts_request {
     const struct strv *toolkits; /* looked at and beside, besides the usual places: CUDA_HOME of the job; may be NULL */
     const char *tmpdir;          /* whose free space is wanted; NULL: TMPDIR of this process, else /tmp */
+    const char *profiles;        /* folder of vendor profiles; NULL: path_part("share/recon/profiles") */
     double deadline_ms;          /* 0: 5000 */
     const char *probe;           /* the program; NULL: path_part("libexec/recon/recon-probe") */
 };
@@ -86,6 +116,8 @@ int facts_probe_for(const struct facts_request *q, struct facts *ret, struct err
 int facts_probe(struct facts *ret, double deadline_ms, struct err *err);
 /* The toolkit folders that an environment names (CUDA_HOME, CUDA_PATH, CUDA_ROOT), to ask a probe for. */
 void facts_toolkits_of(char *const *env, struct strv *ret);
+/* Looks into a toolkit's folder; what is not there stays NULL or false. Initialises ret, whose texts are owned. */
+void facts_toolkit_read(const char *dir, struct facts_toolkit *ret);
 /* What needs no probe: node, kernel, machine, boot id, time. Initialises ret. */
 void facts_minimal(struct facts *ret);
 /* Old (a day) or of another boot of this very node: one line why, else NULL; owned. */

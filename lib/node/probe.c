@@ -79,6 +79,8 @@ int facts_probe_for(const struct facts_request *q, struct facts *ret, struct err
     (void)err;
     strv_add(&argv, probe);
     strv_addf(&argv, "--deadline=%.0f", deadline * 0.75); /* of each vendor's part; the rest is for the others */
+    if (q->profiles)
+        strv_addf(&argv, "--profiles=%s", q->profiles);
     if (tmp && *tmp)
         strv_addf(&argv, "--tmpdir=%s", tmp);
     for (size_t i = 0; q->toolkits && i < q->toolkits->n; i++)

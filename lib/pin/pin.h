@@ -98,6 +98,9 @@ struct resolution {
     bool symbols_known;    /* they were looked up */
     size_t references;     /* how many */
     struct strv failed;    /* what could not be resolved for a reason of recon's own: rules say not-checked */
+    struct strv drivers;   /* files libcuda.so.1 that this environment puts before the system's, in the loader's order */
+    char *driver_file;     /* the file behind the first of them (symlinks followed), or behind the system's one that the
+                            * program is linked with; NULL: not known */
 };
 /* facts may be NULL: this host's loader is asked. root "" is this host. */
 int resolve(const struct pin *p, const struct facts *f, const char *root, char *const *env, struct resolution *ret,

@@ -17,6 +17,9 @@ void loader_of(const struct facts *f, const char *root, struct loader *ret);
 /* l, or where the program wants another loader of this host that is root's or the user's: that one, in *scratch. */
 const struct loader *loader_for(const struct loader *l, const char *program, struct loader *scratch);
 
+/* Fills ret->drivers and driver_file where anything may want a driver; p may be NULL. */
+void resolve_driver(struct resolution *r, const struct pin *p, const char *root);
+
 /* Unchanged since the pin: fills ret->closures from the pin and gives true. */
 bool resolution_reuse(const struct pin *p, const struct facts *f, const struct loader *l, struct resolution *ret);
 

@@ -134,6 +134,7 @@ int resolve(const struct pin *p, const struct facts *f, const char *root, char *
         resolve_modules(p, use, &r);
         candidates(&r, f, root);
     }
+    resolve_driver(&r, p, root);
     loader_release(&l);
     loader_release(&other);
     *ret = r;
@@ -160,6 +161,7 @@ int resolve_program(const char *program, const struct facts *f, const char *root
     }
     add_closure(&r, &c);
     candidates(&r, f, root);
+    resolve_driver(&r, NULL, root);
     *ret = r;
     return 0;
 }
@@ -183,5 +185,7 @@ void resolution_release(struct resolution *r)
     free(r->symbols.v);
     strv_release(&r->env);
     strv_release(&r->failed);
+    strv_release(&r->drivers);
+    free(r->driver_file);
     memset(r, 0, sizeof(*r));
 }

@@ -76,7 +76,7 @@ lacks "$T/out" "$T/opt/cuda-11.8" 'the one that is not there is not listed'
 lacks "$T/out" "$T/opt/other" 'nor what is no toolkit'
 has "$T/out" "\"$T/opt\" ];" 'where was looked'
 tap 0 'a temporary folder that is not there' "$probe" --tmpdir="$T/none"
-has "$T/out" "places: '$T/none' cannot be looked at" 'is told'
+has "$T/out" "tmp_dir = \"$T/none\"; tmp_problem = \"it does not exist\"" 'is told'
 
 # it starts where nothing but glibc is, and counts without hwloc
 if readelf -dW "$probe" | grep -q 'NEEDED.*lib\(asan\|ubsan\|tsan\)'; then skip 'a sanitizer needs its libraries'

@@ -33,5 +33,5 @@ done
 rm -rf "$T/bad"; mkdir "$T/bad"; mkfifo "$T/bad/libc.so.6"
 echo "LD_LIBRARY_PATH=$T/bad" >"$T/env" # timeout itself could not start with it
 tap 75 'libc.so.6 is a FIFO' timeout 20 "$check" --env-file "$T/env" "$T/app"
-has "$T/out" 'lib-corrupt' 'lib-corrupt'
+has "$T/out" 'not-a-regular-file' 'not-a-regular-file'
 finish

@@ -1,137 +1,4 @@
-#include "config.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdlib.h>
-#include "check/check_priv.h"
-
-/* A case made by hand: one closure whose [0] is the program, and facts of a healthy H100 node. */
-struct scene {
-    struct resolution r;
-    struct facts f;
-    struct pin p;
-    struct strv received;
-    struct check_case c;
-    struct findings out;
-};
-
-static struct closure *closure(struct scene *s)
-{
-    return &s->r.closures.v[0];
-}
-
-/* needs: "FILE:VERSION FILE:VERSION"; offers: "V V". */
-static struct library *add(struct scene *s, const char *soname, const char *path, enum why why, size_t needed_by,
-                           const char *needs, const char *offers)
-{
-    struct library *l = VEC_ADD(&closure(s)->libs);
-    struct strv list = { 0 };
-
-    l->soname = xstrdup(soname);
-    l->path = xstrdup(path);
-    l->why = why;
-    l->needed_by = needed_by;
-    l->found_in = SIZE_MAX;
-    l->object.path = xstrdup(path);
-    l->object.soname = xstrdup(soname);
-    l->object.has_versym = true;
-    if (needs)
-        strv_split(&list, needs, " ");
-    for (size_t i = 0; i < list.n; i++) {
-        char *colon = strchr(list.v[i], ':');
-        struct version_need *n = VEC_ADD(&l->object.needs);
-
-        n->weak = list.v[i][0] == '?';
-        *colon = 0;
-        n->file = xstrdup(list.v[i] + n->weak);
-        n->version = xstrdup(colon + 1);
-    }
-    strv_release(&list);
-    if (offers)
-        strv_split(&l->object.versions, offers, " ");
-    *VEC_ADD(&closure(s)->edges) = (struct edge){ needed_by, closure(s)->libs.n - 1, xstrdup(soname) };
-    strv_add(&closure(s)->libs.v[needed_by].object.needed, soname);
-    return &closure(s)->libs.v[closure(s)->libs.n - 1];
-}
-
-static void image(struct library *l, struct gpu_image i)
-{
-    *VEC_ADD(&l->object.images) = i;
-    l->object.images.containers = i.container + 1;
-}
-
-static void begin(struct scene *s)
-{
-    static const char *const assumed[] = {
-        "gpu=9.0", "driver.kernel_module=570.211.01", "driver.cuda=12.8", "os.glibc=2.36",
-        "toolkits=/usr/local/cuda-12.8", "toolkit_places=/usr/local",
-    };
-
-    memset(s, 0, sizeof(*s));
-    facts_minimal(&s->f);
-    for (size_t i = 0; i < COUNT(assumed); i++)
-        assert_int_equal(facts_assume(&s->f, assumed[i], NULL), 0);
-    free(s->f.gpus.v[0].name);
-    s->f.gpus.v[0].name = xstrdup("NVIDIA H100");
-    free(s->f.driver.source);
-    s->f.driver.source = xstrdup("nvml");
-    free(s->f.node);
-    s->f.node = xstrdup("gpu017");
-    VEC_ADD(&s->r.closures);
-    add(s, "app", "/opt/app/bin/app", WHY_PATH, 0, "libc.so.6:GLIBC_2.34", NULL);
-    add(s, "libc.so.6", "/lib/libc.so.6", WHY_CACHE, 0, NULL, "GLIBC_2.2.5 GLIBC_2.34 GLIBC_2.36");
-    strv_release(&closure(s)->libs.v[0].object.needed);
-    s->c = (struct check_case){ .facts = &s->f, .resolution = &s->r };
-}
-
-/* Runs all rules; what is not-checked is left out of the list but counted. */
-static size_t judge(struct scene *s)
-{
-    size_t kept = 0;
-
-    findings_release(&s->out);
-    check(&s->c, NULL, &s->out);
-    for (size_t i = 0; i < s->out.n; i++)
-        kept += !str_eq(s->out.v[i].rule, "not-checked");
-    return kept;
-}
-
-static const struct finding *only(struct scene *s, const char *rule)
-{
-    struct str t = { 0 };
-
-    if (judge(s) == 1 && str_eq(s->out.v[0].rule, rule))
-        return &s->out.v[0];
-    findings_text(&s->out, true, false, &t);
-    fail_msg("wanted %s alone, got:\n%s", rule, t.len ? t.s : "nothing");
-    return NULL;
-}
-
-static void says(const struct finding *f, const char *text)
-{
-    if (!strstr(f->text, text))
-        fail_msg("'%s' lacks '%s'", f->text, text);
-}
-
-static const char *not_checked(const struct scene *s, const char *rule)
-{
-    for (size_t i = 0; i < s->out.n; i++)
-        if (str_eq(s->out.v[i].rule, "not-checked") && str_eq(s->out.v[i].object, rule))
-            return s->out.v[i].text;
-    return NULL;
-}
-
-static void end(struct scene *s)
-{
-    closure_release(closure(s));
-    free(s->r.closures.v);
-    facts_release(&s->f);
-    conf_release(pin_rows, &s->p);
-    strv_release(&s->received);
-    findings_release(&s->out);
-}
+#include "made.h"
 
 /* ---- healthy ---- */
 
@@ -176,7 +43,7 @@ static void a_silent_probe_is_a_note(void **state)
     strv_add(&s.r.failed, "module 'x': its program could not be read");
     assert_int_equal(judge(&s), 1);
     assert_int_equal(findings_status(&s.out), 0);
-    assert_int_equal(s.out.not_checked, 3); /* two rules want a pin, and the module */
+    assert_int_equal(s.out.not_checked, 7); /* four rules want a pin, two the environment, and the module */
     assert_string_equal(not_checked(&s, "resolution"), "module 'x': its program could not be read");
     for (size_t i = 0; i < s.out.n; i++)
         if (str_eq(s.out.v[i].rule, "node-unknown"))
@@ -492,14 +359,6 @@ static void driver(void **state)
 }
 
 /* ---- environment ---- */
-
-static void pin_variable(struct scene *s, const char *name, enum pin_how how, const char *value)
-{
-    if (!s->c.pin)
-        conf_defaults(pin_rows, &s->p);
-    s->c.pin = &s->p;
-    *VEC_ADD(&s->p.variables) = (struct pin_variable){ xstrdup(name), how, xstrdup(value) };
-}
 
 static void cuda_home(void **state)
 {

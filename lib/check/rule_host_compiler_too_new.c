@@ -1,0 +1,35 @@
+#include "config.h"
+#include "check/check_priv.h"
+
+#include <stdlib.h>
+
+static int eval(const struct check_case *c, struct findings *out, struct err *err)
+{
+    const struct compat_toolkit *t;
+    char *remedy;
+
+    if (!c->build || !c->build->gcc)
+        return 0;
+    t = compat_toolkit(c->build->toolkit.version);
+    if (!t)
+        return err_set(err, CODE_UNAVAILABLE, "what GCC CUDA %s takes is not known",
+                       c->build->toolkit.version ? c->build->toolkit.version : "of this toolkit");
+    if (c->build->gcc > t->max_gcc) {
+        remedy = xasprintf("nvcc -ccbin g++-%d, or module load gcc/%d", t->max_gcc, t->max_gcc);
+        finding_explain(findings_add(out, "host-compiler-too-new", LEVEL_ERROR, SCOPE_JOB, "gcc",
+                                     "GCC %d is newer than GCC %d, the last that CUDA %s takes", c->build->gcc, t->max_gcc,
+                                     t->cuda),
+                        NULL, "nvcc would end with: unsupported GNU version", remedy);
+        free(remedy);
+    }
+    return 0;
+}
+
+const struct rule rule_host_compiler_too_new = {
+    .name = "host-compiler-too-new",
+    .doc = "the host GCC is newer than the toolkit takes",
+    .level = LEVEL_ERROR,
+    .scope = SCOPE_JOB,
+    .inputs = CHECK_FACTS,
+    .eval = eval,
+};
