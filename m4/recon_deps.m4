@@ -26,10 +26,13 @@ AC_DEFUN([RECON_DEPENDENCIES], [
   AC_CHECK_LIB([supc++], [__gcclibcxx_demangle_callback],
     [AC_DEFINE([HAVE_SUPCXX], [1], [Define to 1 if libsupc++ demangles C++ names.]) SUPCXX_LIBS=-lsupc++], [SUPCXX_LIBS=])
   AC_SUBST([SUPCXX_LIBS])
-  # what the static-pie programs link besides: archives that some distributions leave out
+  # Small libraries are linked statically into every program: the wrong LD_LIBRARY_PATH, which recon is there to find,
+  # must not keep recon itself from starting. Archives that some distributions leave out are told.
+  CONFIG_LIBS=-l:libconfig.a; JANSSON_LIBS=-l:libjansson.a; XXHASH_LIBS=-l:libxxhash.a
+  ELF_LIBS="-l:libelf.a -l:libz.a"
   AC_MSG_CHECKING([whether a static-pie program links with libelf.a and its kin])
   save_LIBS=$LIBS; save_LDFLAGS=$LDFLAGS; save_CFLAGS=$CFLAGS
-  LIBS="-lelf -lz -lconfig -ljansson -lxxhash"; LDFLAGS="$LDFLAGS $STATIC_LDFLAGS"; CFLAGS="$CFLAGS -fPIE"
+  LIBS="$ELF_LIBS $CONFIG_LIBS $JANSSON_LIBS $XXHASH_LIBS"; LDFLAGS="$LDFLAGS $STATIC_LDFLAGS"; CFLAGS="$CFLAGS -fPIE"
   AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <libelf.h>
 #include <jansson.h>]], [[return (int)elf_version(EV_CURRENT) + (json_null() == 0);]])],
     [AC_MSG_RESULT([yes])],
