@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "check/check.h"
+#include "check_host.h"
 #include "cli.h"
 
-enum { KEY_FACTS = 256, KEY_ENV_FILE, KEY_FORMAT, KEY_LIBS, KEY_SAVE, KEY_ROOT, KEY_SKIP, KEY_LIST, KEY_IMAGES };
+enum { KEY_FACTS = 256, KEY_ENV_FILE, KEY_FORMAT, KEY_LIBS, KEY_SAVE, KEY_ROOT, KEY_SKIP, KEY_LIST, KEY_IMAGES, KEY_HOST, KEY_PACKAGE };
 
 struct options {
-    const char *pin, *facts, *env_file, *save, *root, *images;
-    struct strv assume, skip, programs;
+    const char *pin, *facts, *env_file, *save, *root, *images, *host;
+    struct strv assume, skip, programs, packages;
     bool jsonl, libs, list, verbose;
 };
 
@@ -30,6 +31,9 @@ static const struct argp_option option_rows[] = {
     { "skip", KEY_SKIP, "RULE", 0, "Leave a rule out; may be repeated", 0 },
     { "list-rules", KEY_LIST, NULL, 0, "Print the rules with level, scope and meaning", 0 },
     { "images", KEY_IMAGES, "FILE", 0, "Print the GPU code that a file holds", 0 },
+    { "host", KEY_HOST, "PROGRAM", 0, "The program that opens the libraries named, one after another (dlopen)", 0 },
+    { "package", KEY_PACKAGE, "PY", 0,
+      "Judge the compiled modules of a Python package, in the scope of --host (default: python3); may be repeated", 0 },
     { "verbose", 'v', NULL, 0, "Show notes, and what was not checked", 0 },
     { 0 },
 };
@@ -60,6 +64,8 @@ static error_t set_option(int key, char *arg, struct argp_state *state)
     case KEY_SKIP: strv_add(&o->skip, arg); return 0;
     case KEY_LIST: o->list = true; return 0;
     case KEY_IMAGES: o->images = arg; return 0;
+    case KEY_HOST: o->host = arg; return 0;
+    case KEY_PACKAGE: strv_add(&o->packages, arg); return 0;
     case 'v': o->verbose = true; return 0;
     case ARGP_KEY_ARG: strv_add(&o->programs, arg); return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -268,6 +274,13 @@ static int get_resolution(const struct options *o, const struct pin *pin, char *
     int rc = 0;
 
     *ret = (struct resolution){ 0 };
+    if (o->host || o->packages.n) {
+        char *host = find_program(o->host ? o->host : "python3", env);
+
+        rc = check_host(host, &o->packages, programs, node, env, ret, err);
+        free(host);
+        return rc;
+    }
     if (pin)
         rc = resolve(pin, node, root, env, ret, err);
     for (char *const *p = programs; rc == 0 && *p; p++) {
@@ -375,7 +388,7 @@ static int judge(const struct options *o, const struct pin *pin, char *const *pr
         status = cli_fail(&err);
         goto out;
     }
-    if (!pin && !*programs) { /* facts were all that was wanted */
+    if (!pin && !*programs && !o->host && !o->packages.n) { /* facts were all that was wanted */
         status = 0;
         goto out;
     }
@@ -414,7 +427,9 @@ static int run(const struct options *o)
     status = known_rules(&o->skip);
     if (status)
         return status;
-    if (!o->pin && !*programs && !o->save)
+    if ((o->host || o->packages.n) && (o->pin || o->root))
+        return cli_error(CODE_USAGE, "--host and --package go with neither --pin nor --root");
+    if (!o->pin && !*programs && !o->save && !o->host && !o->packages.n)
         return cli_error(CODE_USAGE, "nothing to judge: wanted a PROGRAM, a LIBRARY, --pin or --save-facts; see --help");
     if ((o->env_file && read_env(o->env_file, &env, &err)) || (o->pin && pin_read(o->pin, &pin, &err)))
         status = cli_fail(&err);
@@ -438,5 +453,6 @@ int main(int argc, char **argv)
     strv_release(&o.assume);
     strv_release(&o.skip);
     strv_release(&o.programs);
+    strv_release(&o.packages);
     return cli_end(status);
 }

@@ -54,9 +54,9 @@ static bool incomplete(const struct closure *c)
 
 static bool version_missing(const struct closure *c, const struct resolution_symbol *x)
 {
-    size_t p = x->file ? closure_provider(c, x->object, x->file) : SIZE_MAX;
+    size_t p = x->provider;
 
-    return p != SIZE_MAX && c->libs.v[p].object.versions.n && !strv_has(&c->libs.v[p].object.versions, x->version);
+    return x->version && p != SIZE_MAX && c->libs.v[p].object.versions.n && !strv_has(&c->libs.v[p].object.versions, x->version);
 }
 
 static bool is_program(const struct closure *c)
@@ -83,7 +83,7 @@ static bool binds_now(const struct check_case *c, const struct closure *in, cons
 static char *what_is_there(const struct lack *l)
 {
     const struct resolution_symbol *x = l->first;
-    size_t p = x->file ? closure_provider(l->in, x->object, x->file) : SIZE_MAX;
+    size_t p = x->provider;
     const struct library *provider = p == SIZE_MAX ? NULL : &l->in->libs.v[p];
 
     if (abi_differs(x))
@@ -93,8 +93,10 @@ static char *what_is_there(const struct lack *l)
         return xasprintf("'%s' has '%s': another release than the one that '%s' was built with", x->twin_lib,
                          x->twin_shown ? x->twin_shown : x->twin, path_base(library_name(l->needer)));
     if (provider && provider->path)
-        return xasprintf("'%s', which the loader takes by %s, has the version but not the symbol%s%s%s", provider->path,
-                         name_of(why_names, (int)provider->why), provider->candidates.n ? "; '" : "",
+        return xasprintf("'%s', which the loader takes by %s, %s%s%s%s", provider->path,
+                         name_of(why_names, (int)provider->why),
+                         x->file ? "has the version but not the symbol" : "has its like but not this one: another release",
+                         provider->candidates.n ? "; '" : "",
                          provider->candidates.n ? provider->candidates.v[0] : "",
                          provider->candidates.n ? "' has it" : "");
     return xasprintf("none of %zu objects in scope offers it", l->in->libs.n);
@@ -104,7 +106,7 @@ static char *remedy(const struct lack *l)
 {
     const struct resolution_symbol *x = l->first;
     const struct library *torch = of_torch(x->name) ? torch_of(l->in) : NULL;
-    size_t p = x->file ? closure_provider(l->in, x->object, x->file) : SIZE_MAX;
+    size_t p = x->provider;
     const char *name = path_base(library_name(l->needer));
 
     if (p != SIZE_MAX && l->in->libs.v[p].candidates.n)
@@ -123,7 +125,7 @@ static char *remedy(const struct lack *l)
 static bool wrong_file(const struct lack *l)
 {
     const struct resolution_symbol *x = l->first;
-    size_t p = x->file ? closure_provider(l->in, x->object, x->file) : SIZE_MAX;
+    size_t p = x->provider;
 
     return abi_differs(x) || (p != SIZE_MAX && l->in->libs.v[p].candidates.n);
 }

@@ -113,19 +113,14 @@ static bool has_versions(const struct lacks *k, size_t lib, const struct object 
     return true;
 }
 
-static bool of_symbol(const struct lacks *k, size_t lib, const struct symbol_miss *m)
-{
-    return m->file && closure_provider(k->c, m->object, m->file) == lib;
-}
-
 static bool has_symbols(const struct lacks *k, size_t lib, const struct object *o)
 {
     for (size_t i = 0; k->misses && i < k->misses->n; i++) {
         const struct symbol_miss *m = &k->misses->v[i];
         struct version_name version = { m->version, NULL, false };
-        struct wanted w = { .name = m->name, .version = &version };
+        struct wanted w = { .name = m->name, .version = m->version ? &version : NULL };
 
-        if (!of_symbol(k, lib, m))
+        if (m->provider != lib)
             continue;
         w.gnu_hash = symbol_gnu_hash(m->name);
         w.sysv_hash = symbol_sysv_hash(m->name);
@@ -172,7 +167,7 @@ static bool wanted(const struct lacks *k, size_t lib)
     if (!l->soname || l->preload || l->why == WHY_LOADED || (lib == 0 && !l->path))
         return false;
     for (size_t i = 0; k->misses && i < k->misses->n; i++)
-        if (of_symbol(k, lib, &k->misses->v[i]))
+        if (k->misses->v[i].provider == lib)
             return l->path && !l->corrupt;
     if (!k->versions)
         return false;

@@ -304,6 +304,24 @@ void search_preloads(struct search *s, char *const *env)
     strv_release(&lines);
 }
 
+void closure_add_loaded(struct closure *loaded, const struct closure *more)
+{
+    for (size_t i = more->main; i < more->libs.n; i++) {
+        const struct library *from = &more->libs.v[i];
+        struct library *lib;
+
+        if (from->why == WHY_LOADED || !from->object.path || from->corrupt)
+            continue;
+        lib = VEC_ADD(&loaded->libs);
+        lib->soname = xstrdup(from->soname);
+        lib->path = xstrdup(from->path);
+        lib->why = from->why;
+        lib->needed_by = loaded->main;
+        lib->found_in = SIZE_MAX;
+        object_copy(&lib->object, &from->object);
+    }
+}
+
 void closure_release(struct closure *c)
 {
     for (size_t i = 0; i < c->libs.n; i++) {

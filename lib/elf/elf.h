@@ -123,6 +123,7 @@ struct closure {
     struct { struct searched_dir *v; size_t n, cap; } dirs;
     struct { struct edge *v; size_t n, cap; } edges; /* every DT_NEEDED of every object */
     bool module;              /* made by closure_extend: lives in the scope of a program */
+    bool global;              /* a module that was opened with RTLD_GLOBAL: serves those after it */
     size_t main;              /* the program that the loader starts: 0, or 1 where [0] is a script and [1] its interpreter */
 };
 /* Breadth-first, as ld.so loads: preloads, then DT_NEEDED. env: the environment the program would get. */
@@ -131,6 +132,8 @@ int closure_resolve(const char *program, char *const *env, const char *cwd, cons
 /* What dlopen(module) by the program of `scope` loads: [0] is the module; what the scope has is there as WHY_LOADED. */
 int closure_extend(const struct closure *scope, const char *module, char *const *env, const char *cwd,
                    const struct loader *l, bool images, struct closure *ret, struct err *err);
+/* Adds what `more` has loaded to what is loaded, as after a dlopen; copies. For the scope of a further closure_extend. */
+void closure_add_loaded(struct closure *loaded, const struct closure *more);
 void closure_release(struct closure *c);
 /* Fills `candidates` of what was not found, is corrupt, or lacks a version that is needed. Looks near the program (its folder, lib and lib64 beside it), in
  * lib and lib64 beside each LD_LIBRARY_PATH element and later elements of it, in the run paths of the other objects, below
@@ -158,6 +161,7 @@ struct symbol_miss {          /* a reference that nothing in scope answers; weak
     size_t object;            /* who refers to it: index in the closure */
     char *name;               /* mangled; owned */
     char *version, *file;     /* that the reference asks for, and of whom; owned, NULL none */
+    size_t provider;          /* the library that should have it: by `file`, or by symbols_guess; SIZE_MAX unknown */
     bool lazy;                /* a function that is bound at its first call: the program starts without it */
 };
 struct symbol_misses {
@@ -167,11 +171,15 @@ struct symbol_misses {
     size_t unread;            /* objects whose tables could not be read (big-endian, damaged): not judged */
 };
 /* What `ldd -r` finds: every relocation of the closure's objects (those not WHY_LOADED) is looked up in load order, in
- * the program's scope first when `global` is given (the closure is then what dlopen brought, closure_extend).
+ * the program's scope first when `scope` is given (the closure is then what dlopen brought, closure_extend): a list, ended by
+ * NULL, of the program's closure and of those that were opened with RTLD_GLOBAL.
  * Rules of glibc 2.36 elf/dl-lookup.c do_lookup_x and check_match. Reads the files again, by object.path. */
-void closure_symbols(struct symbols *s, const struct closure *c, const struct closure *global,
+void closure_symbols(struct symbols *s, const struct closure *c, const struct closure *const *scope,
                      struct symbol_misses *ret);
-/* As closure_candidates, for libraries that have the version which a missed reference names but not the symbol. */
+/* For references without a version (the first 16): of the libraries that the object needs, the one that has the symbol of the
+ * longest common beginning, four bytes at least, is taken for the one that should have it. */
+void symbols_guess(struct symbols *s, const struct closure *c, struct symbol_misses *m);
+/* As closure_candidates, for libraries that should have a missed reference. */
 void closure_candidates_symbols(struct closure *c, struct symbols *s, const struct symbol_misses *m, char *const *env,
                                 const char *root, const struct strv *places);
 /* Index of the library that `file`, as a reference of object `from` names it, led to; SIZE_MAX none. */
@@ -179,8 +187,10 @@ size_t closure_provider(const struct closure *c, size_t from, const char *file);
 void symbol_misses_release(struct symbol_misses *l);
 /* A defined C++ function of the scope with the same name and other arguments or ABI tags; owned, NULL none. *ret_lib:
  * path of its library, points into the closures. */
-char *symbols_twin(struct symbols *s, const struct closure *c, const struct closure *global, const char *name,
+char *symbols_twin(struct symbols *s, const struct closure *c, const struct closure *const *scope, const char *name,
                    const char **ret_lib);
+/* Does the object define the symbol for others? */
+bool symbols_defines(struct symbols *s, const struct object *o, const char *name);
 /* "c10::Error::Error(c10::SourceLocation, std::string)", cut at 1000 bytes; owned. NULL: no C++ name. */
 char *symbol_demangled(const char *name);
 

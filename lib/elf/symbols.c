@@ -12,7 +12,7 @@ struct answer {
 };
 struct lookup {
     struct symbols *s;
-    const struct closure *c, *global;
+    const struct closure *c;
     struct { const struct symtab **v; size_t n, cap; } scope;
     struct { struct answer *v; size_t n, cap; } answers;
     struct symbol_misses *out;
@@ -76,9 +76,11 @@ static bool found(struct lookup *l, struct wanted *w, bool copy)
 
 static void miss(struct lookup *l, size_t object, const struct wanted *w, bool lazy)
 {
+    const char *file = w->version ? w->version->file : NULL;
+
     *VEC_ADD(l->out) = (struct symbol_miss){
         .object = object, .name = xstrdup(w->name), .version = w->version ? xstrdup(w->version->name) : NULL,
-        .file = w->version ? xstrdup(w->version->file) : NULL, .lazy = lazy };
+        .file = xstrdup(file), .provider = file ? closure_provider(l->c, object, file) : SIZE_MAX, .lazy = lazy };
 }
 
 /* One symbol that relocations of the object refer to, in the ways of `how`. */
@@ -113,13 +115,13 @@ static void add_scope(struct lookup *l, const struct closure *c)
             *VEC_ADD(&l->scope) = symtab_of(l->s, &c->libs.v[i].object);
 }
 
-void closure_symbols(struct symbols *s, const struct closure *c, const struct closure *global,
+void closure_symbols(struct symbols *s, const struct closure *c, const struct closure *const *scope,
                      struct symbol_misses *ret)
 {
-    struct lookup l = { .s = s, .c = c, .global = global, .out = ret };
+    struct lookup l = { .s = s, .c = c, .out = ret };
 
-    if (global)
-        add_scope(&l, global);
+    for (; scope && *scope; scope++)
+        add_scope(&l, *scope);
     add_scope(&l, c);
     for (size_t i = c->main; i < c->libs.n; i++) {
         const struct library *lib = &c->libs.v[i];
@@ -136,6 +138,13 @@ void closure_symbols(struct symbols *s, const struct closure *c, const struct cl
     }
     free(l.scope.v);
     free(l.answers.v);
+}
+
+bool symbols_defines(struct symbols *s, const struct object *o, const char *name)
+{
+    struct wanted w = { .name = name, .gnu_hash = symbol_gnu_hash(name), .sysv_hash = symbol_sysv_hash(name) };
+
+    return symtab_offers(symtab_of(s, o), &w);
 }
 
 void symbol_misses_release(struct symbol_misses *l)

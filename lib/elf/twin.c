@@ -5,6 +5,7 @@
 #include <elf.h>
 #include "elf/symbols_priv.h"
 
+#define GUESSES_MAX 16
 #define CANDIDATES_MAX 4096 /* demangled at most */
 
 /* Bytes of "_ZN3c105ErrorC2E..." up to what follows its names: "_ZN3c105Error". 0: no such C++ name. */
@@ -80,7 +81,7 @@ static char *twin_of(struct symbols *s, const struct closure *c, const char *nam
     return twin;
 }
 
-char *symbols_twin(struct symbols *s, const struct closure *c, const struct closure *global, const char *name,
+char *symbols_twin(struct symbols *s, const struct closure *c, const struct closure *const *scope, const char *name,
                    const char **ret_lib)
 {
     size_t n = stem(name), left = CANDIDATES_MAX;
@@ -88,8 +89,54 @@ char *symbols_twin(struct symbols *s, const struct closure *c, const struct clos
 
     if (shown)
         twin = twin_of(s, c, name, n, shown, &left, ret_lib);
-    if (shown && !twin)
-        twin = twin_of(s, global, name, n, shown, &left, ret_lib);
+    for (; shown && !twin && scope && *scope; scope++)
+        twin = twin_of(s, *scope, name, n, shown, &left, ret_lib);
     free(shown);
     return twin;
+}
+
+/* ---- whose it should be ---- */
+
+static size_t common(const struct symtab *t, const char *name)
+{
+    size_t best = 0;
+    struct symbol x;
+
+    for (size_t i = 1; symtab_symbol(t, i, &x); i++) {
+        const char *other = symtab_name(t, x.name);
+        size_t n = 0;
+
+        if (x.section == SHN_UNDEF || x.bind == STB_LOCAL)
+            continue;
+        while (other[n] && other[n] == name[n])
+            n++;
+        best = n > best ? n : best;
+    }
+    return best;
+}
+
+/* "_ZN3c10" tells nothing by its first four bytes. */
+static size_t least(const char *name)
+{
+    return str_starts(name, "_Z") ? 7 : 4;
+}
+
+void symbols_guess(struct symbols *s, const struct closure *c, struct symbol_misses *m)
+{
+    for (size_t i = 0; i < m->n && i < GUESSES_MAX; i++) {
+        struct symbol_miss *x = &m->v[i];
+        size_t best = least(x->name) - 1;
+
+        for (size_t k = 0; k < c->edges.n && !x->file; k++) {
+            const struct library *lib = &c->libs.v[c->edges.v[k].to];
+            size_t n = c->edges.v[k].from == x->object && lib->object.path && !lib->corrupt
+                           ? common(symtab_of(s, &lib->object), x->name)
+                           : 0;
+
+            if (n > best) {
+                best = n;
+                x->provider = c->edges.v[k].to;
+            }
+        }
+    }
 }

@@ -84,6 +84,7 @@ struct resolution_symbol { /* a reference that nothing answers (closure_symbols)
     size_t closure, object;
     char *name, *shown;        /* mangled; for people, NULL: no C++ name */
     char *version, *file;      /* that the reference names; NULL none */
+    size_t provider;           /* index in the closure of the library that should have it; SIZE_MAX unknown */
     bool lazy;
     char *twin, *twin_shown;   /* the same C++ function of other arguments or ABI, which is there; NULL none */
     char *twin_lib;            /* its library's path */
@@ -108,6 +109,26 @@ int resolve(const struct pin *p, const struct facts *f, const char *root, char *
 /* The same for a program without a pin (recon-check PROGRAM). */
 int resolve_program(const char *program, const struct facts *f, const char *root, char *const *env,
                     struct resolution *ret, struct err *err);
+/* The same for a program and the modules that it opens one after another (dlopen): each finds what those before it
+ * loaded. A module whose libraries are not found is tried again after the others. The first n_global modules are opened with
+ * RTLD_GLOBAL. places: where candidates may lie besides; may be NULL. */
+int resolve_host(const char *program, const struct strv *modules, size_t n_global, const struct facts *f,
+                 char *const *env, const struct strv *places, struct resolution *ret, struct err *err);
+
+/* A Python interpreter and where it imports from, by files alone: pyvenv.cfg, its prefix, PYTHONPATH, .pth files. */
+struct python {
+    char *program;         /* as named; a venv's is its link to the interpreter */
+    char *version;         /* "3.11" */
+    struct strv path;      /* directories that exist, in order of sys.path */
+};
+/* program: a path. CODE_NOTFOUND; CODE_DATA: no interpreter whose library folder is found. */
+int python_find(const char *program, char *const *env, struct python *ret, struct err *err);
+void python_release(struct python *p);
+/* Extension modules of an import package (or a single module), outer folders first, and what is known to be opened with
+ * RTLD_GLOBAL before them (torch's libtorch_global_deps.so). CODE_NOTFOUND: no such package in path; CODE_JOB: its modules
+ * are for other versions of Python. */
+int python_modules(const struct python *p, const char *package, struct strv *ret_global, struct strv *ret, struct err *err);
+
 /* Looks up every reference of every object (as ldd -r): some 0.2 ms an object, so the launcher leaves it. A module is in
  * the scope of the last program before it. root and places as in closure_candidates; places may be NULL. */
 void resolution_symbols(struct resolution *r, const char *root, const struct strv *places);

@@ -23,45 +23,59 @@ static void add(struct resolution *r, size_t closure, const struct symbol_miss *
 {
     *VEC_ADD(&r->symbols) = (struct resolution_symbol){
         .closure = closure, .object = m->object, .name = xstrdup(m->name), .shown = symbol_demangled(m->name),
-        .version = xstrdup(m->version), .file = xstrdup(m->file), .lazy = m->lazy };
+        .version = xstrdup(m->version), .file = xstrdup(m->file), .lazy = m->lazy, .provider = m->provider };
 }
 
-static void add_twin(struct symbols *s, const struct closure *c, const struct closure *global,
+static void add_twin(struct symbols *s, const struct closure *c, const struct closure *const *scope,
                      struct resolution_symbol *x)
 {
     const char *lib = NULL;
 
-    x->twin = x->shown ? symbols_twin(s, c, global, x->name, &lib) : NULL;
+    x->twin = x->shown ? symbols_twin(s, c, scope, x->name, &lib) : NULL;
     x->twin_shown = x->twin ? symbol_demangled(x->twin) : NULL;
     x->twin_lib = x->twin ? xstrdup(lib) : NULL;
 }
 
+static void look_up(struct resolution *r, size_t i, struct symbols *s, const struct closure *const *scope, const char *root,
+                    const struct strv *places)
+{
+    struct closure *c = &r->closures.v[i];
+    struct symbol_misses m = { 0 };
+
+    if (r->reused)
+        read_objects(c);
+    closure_symbols(s, c, scope, &m);
+    r->references += m.references;
+    if (m.unread)
+        strv_addf(&r->failed, "symbols of %zu object%s of '%s' could not be read", m.unread, m.unread == 1 ? "" : "s",
+                  c->libs.v[c->main].path ? c->libs.v[c->main].path : c->libs.v[c->main].soname);
+    symbols_guess(s, c, &m);
+    for (size_t k = 0; k < m.n; k++) {
+        add(r, i, &m.v[k]);
+        if (k < TWINS_MAX)
+            add_twin(s, c, scope, &r->symbols.v[r->symbols.n - 1]);
+    }
+    if (m.n)
+        closure_candidates_symbols(c, s, &m, r->env.v, root, places);
+    symbol_misses_release(&m);
+}
+
 void resolution_symbols(struct resolution *r, const char *root, const struct strv *places)
 {
+    const struct closure **scope = xcalloc(r->closures.n + 1, sizeof(const struct closure *));
     struct symbols *s = symbols_new();
-    const struct closure *global = NULL;
+    size_t n = 0;
 
     for (size_t i = 0; i < r->closures.n; i++) {
-        struct closure *c = &r->closures.v[i];
-        struct symbol_misses m = { 0 };
+        const struct closure *c = &r->closures.v[i];
 
-        if (r->reused)
-            read_objects(c);
-        closure_symbols(s, c, c->module ? global : NULL, &m);
-        r->references += m.references;
-        if (m.unread)
-            strv_addf(&r->failed, "symbols of %zu object%s of '%s' could not be read", m.unread, m.unread == 1 ? "" : "s",
-                      c->libs.v[c->main].path ? c->libs.v[c->main].path : c->libs.v[c->main].soname);
-        for (size_t k = 0; k < m.n; k++) {
-            add(r, i, &m.v[k]);
-            if (k < TWINS_MAX)
-                add_twin(s, c, c->module ? global : NULL, &r->symbols.v[r->symbols.n - 1]);
-        }
-        if (m.n)
-            closure_candidates_symbols(c, s, &m, r->env.v, root, places);
-        symbol_misses_release(&m);
-        global = c->module ? global : c;
+        look_up(r, i, s, c->module ? scope : NULL, root, places);
+        n = c->module ? n : 0;
+        if (!c->module || c->global)
+            scope[n++] = c;
+        scope[n] = NULL;
     }
     r->symbols_known = true;
     symbols_free(s);
+    free(scope);
 }

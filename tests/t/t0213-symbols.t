@@ -71,6 +71,14 @@ chk 78 'the version is there, the symbol is not' LD_LIBRARY_PATH=$T/old:$T/new r
 has out "of version LT" 'version named'
 has out "$T/new/liblt.so.1' has it" 'and who has it'
 
+# without a version: the library that has its like
+echo 'int ncclA(void) { return 1; }' | $CC -shared -fPIC -Wl,-soname,libn.so.1 -xc - -o old/libn.so.1
+echo 'int ncclA(void) { return 1; } int ncclB(void) { return 1; }' | $CC -shared -fPIC -Wl,-soname,libn.so.1 -xc - -o new/libn.so.1
+echo 'int ncclA(void), ncclB(void); int main(void) { return ncclA() + ncclB(); }' | $CC -Wl,-z,now -xc - -xnone -o plain new/libn.so.1
+chk 78 'an older release' LD_LIBRARY_PATH=$T/old:$T/new recon-check --format jsonl ./plain
+has out "$T/old/libn.so.1', which the loader takes by ld_library_path, has its like" 'is named'
+has out "$T/new/libn.so.1' has it" 'and the newer one'
+
 # the other C++ ABI
 if printf '#include <string>\nint f(const std::string &s) { return (int)s.size(); }\n' >a.cc &&
     $CXX -D_GLIBCXX_USE_CXX11_ABI=0 -shared -fPIC -Wl,-soname,libio.so.1 -o libio.so.1 a.cc 2>/dev/null; then

@@ -51,7 +51,7 @@ static void print_symbols(const struct closure *c, const struct closure *global)
     struct symbol_misses m = { 0 };
     double t0 = clock_ms();
 
-    closure_symbols(s, c, global, &m);
+    closure_symbols(s, c, global ? (const struct closure *const[]){ global, NULL } : NULL, &m);
     fprintf(stderr, "%zu references, %zu not found, %zu objects unread, %.1f ms\n", m.references, m.n, m.unread,
             clock_ms() - t0);
     for (size_t i = 0; i < m.n; i++) {
