@@ -102,8 +102,27 @@ int volume_read(const char *path, const struct data_alloc *alloc, struct recon_v
 int volume_probe(const char *path, struct recon_volume *ret, struct fault *fault);
 int volume_write(const char *path, const struct recon_volume *v, bool compress, struct err *err);
 
-/* ---- meshes ------------------------------------------------------------------------------------------ */
+/* ---- meshes and points (doc/format-mesh.md) ------------------------------------------------------------ */
 
+/* What a reader did besides. */
+struct mesh_notes {
+    uint64_t polygons; /* faces of more than three corners, cut into triangles from their first corner */
+    uint64_t uv_out;   /* faces with a texture coordinate outside [0, 1] (OBJ) */
+    uint64_t dropped;  /* points that are not finite, left out */
+};
+
+/* A mesh in a file: PLY (ascii, little and big endian, any type of property and list, tristrips), OBJ, OFF, by the first
+ * bytes and the suffix. Vertices keep their numbers. Refused: file-truncated, face-index-out-of-range, vertex-nan,
+ * empty-result (no vertices, no faces); the line in a text, the element in a binary file is named.
+ * OBJ is read by so many threads, with the same result for any number. */
+int mesh_read(const char *path, int threads, const struct data_alloc *alloc, struct recon_mesh *ret, struct mesh_notes *notes,
+              struct fault *fault);
+/* Points: PCD (ascii, binary, binary_compressed), XYZ (.xyz .txt; .xyzn .npts: with normals; .xyzrgb: with colours), and
+ * the vertices of the above. drop: points that are not finite are left out and counted, else refused. */
+int points_read(const char *path, bool drop, const struct data_alloc *alloc, struct recon_points *ret, struct mesh_notes *notes,
+                struct fault *fault);
+/* By the suffix: .ply, .obj, .glb. */
+int mesh_write(const char *path, const struct recon_mesh *m, struct err *err);
 /* Binary little-endian PLY: x y z [nx ny nz] [red green blue], faces as list uchar int vertex_indices. */
 int ply_write(const char *path, const struct recon_mesh *m, struct err *err);
 

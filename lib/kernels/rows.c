@@ -78,7 +78,7 @@ const struct recon_param mc_params[] = {
 const struct recon_port mesh_write_in[] = { { "mesh", RECON_MESH, RECON_PORT_HOST, "" }, END_PORT };
 const struct recon_port mesh_write_out[] = { END_PORT };
 const struct recon_param mesh_write_params[] = {
-    { "file", "", "name below the output folder", "mesh.ply", RECON_TEXT, 0, 0, 0 },
+    { "file", "", "name below the output folder, ending in .ply, .obj or .glb", "mesh.ply", RECON_TEXT, 0, 0, 0 },
     END_PARAM,
 };
 

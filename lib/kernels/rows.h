@@ -62,7 +62,7 @@ extern const struct recon_port volume_write_in[], volume_write_out[];
 extern const struct recon_param volume_write_params[];
 
 #define MESH_WRITE_NAME "mesh.write"
-#define MESH_WRITE_DOC "Write a mesh as binary PLY"
+#define MESH_WRITE_DOC "Write a mesh as binary PLY, OBJ or GLB, by the name's ending"
 enum { MESH_WRITE_FILE };
 extern const struct recon_port mesh_write_in[], mesh_write_out[];
 extern const struct recon_param mesh_write_params[];

@@ -23,7 +23,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     int rc = path ? 0 : -1;
 
     (void)out;
-    if (rc == 0 && ply_write(path, m, &err))
+    if (rc == 0 && mesh_write(path, m, &err))
         rc = ctx->host->fail(ctx, err.code, NULL, path, "%s", err.text);
     if (rc == 0)
         ctx->host->output(ctx, path);

@@ -1,0 +1,132 @@
+/* kernels/mesh_plan.h - what the kernels of meshes share: edges of a mesh, its census, sets that join. Host memory, taken
+ * through ctx->host; every function gives 0, or -1 after fail(). C. */
+#ifndef KERNELS_MESH_PLAN_H
+#define KERNELS_MESH_PLAN_H
+
+#include <stdbool.h>
+#include "kernels/mesh_rows.h"
+
+/* ---- sets that join: parent[i] == i is a root; the lowest number is the root ---- */
+
+static inline uint32_t set_root(uint32_t *parent, uint32_t i)
+{
+    while (parent[i] != i) {
+        parent[i] = parent[parent[i]];
+        i = parent[i];
+    }
+    return i;
+}
+
+static inline void set_join(uint32_t *parent, uint32_t a, uint32_t b)
+{
+    a = set_root(parent, a);
+    b = set_root(parent, b);
+    if (a < b)
+        parent[b] = a;
+    else
+        parent[a] = b;
+}
+
+/* ---- edges ---- */
+
+#define TOPO_NONE UINT32_MAX
+/* Half-edge h = 3 * face + i goes from index[h] to index[topo_next(h)]. Faces that name a vertex twice have no edges. */
+struct topo {
+    const uint32_t *index;
+    uint64_t vertices, faces, edges, halves;
+    uint32_t *half;    /* half-edges by edge; an edge's in ascending order; edges by (lower vertex, higher vertex) */
+    uint32_t *first;   /* edges + 1: of edge e they are half[first[e]] .. half[first[e + 1] - 1] */
+    uint32_t *edge_of; /* 3 * faces: edge of a half-edge, or TOPO_NONE */
+};
+/* Refuses indices out of range (a defect of the step before) and more than 1431655764 faces. */
+int topo_build(struct recon_ctx *ctx, const struct recon_mesh *m, struct topo *ret);
+void topo_release(struct recon_ctx *ctx, struct topo *t);
+uint64_t topo_bytes(uint64_t vertices, uint64_t faces); /* at most, while it is built */
+
+/* repeated[f] becomes 1 where an earlier face has the same three vertices, else 0. */
+int topo_repeated(struct recon_ctx *ctx, const struct topo *t, uint8_t *repeated);
+
+static inline uint32_t topo_next(uint32_t h)
+{
+    return h % 3 == 2 ? h - 2 : h + 1;
+}
+
+static inline uint32_t topo_prev(uint32_t h)
+{
+    return h % 3 == 0 ? h + 2 : h - 1;
+}
+
+static inline uint32_t topo_count(const struct topo *t, uint32_t edge)
+{
+    return t->first[edge + 1] - t->first[edge];
+}
+
+/* The half-edge on the other side: TOPO_NONE on a border, where more than two meet, or where both go the same way. */
+static inline uint32_t topo_twin(const struct topo *t, uint32_t h)
+{
+    uint32_t e = t->edge_of[h], k;
+
+    if (e == TOPO_NONE || topo_count(t, e) != 2)
+        return TOPO_NONE;
+    k = t->half[t->first[e]] == h ? t->half[t->first[e] + 1] : t->half[t->first[e]];
+    return t->index[k] == t->index[h] ? TOPO_NONE : k;
+}
+
+/* ---- faces ---- */
+
+/* Twice the area's vector, in double from floats. */
+static inline void face_cross(const struct recon_mesh *m, uint64_t f, double n[3])
+{
+    const float *a = m->xyz + 3 * (uint64_t)m->index[3 * f], *b = m->xyz + 3 * (uint64_t)m->index[3 * f + 1],
+                *c = m->xyz + 3 * (uint64_t)m->index[3 * f + 2];
+    double u[3], v[3];
+
+    for (int i = 0; i < 3; i++) {
+        u[i] = (double)b[i] - (double)a[i];
+        v[i] = (double)c[i] - (double)a[i];
+    }
+    n[0] = u[1] * v[2] - u[2] * v[1];
+    n[1] = u[2] * v[0] - u[0] * v[2];
+    n[2] = u[0] * v[1] - u[1] * v[0];
+}
+
+static inline bool face_degenerate(const uint32_t *v)
+{
+    return v[0] == v[1] || v[1] == v[2] || v[2] == v[0];
+}
+
+/* ---- census ---- */
+
+struct census {
+    uint64_t vertices, faces;
+    uint64_t used;            /* vertices in faces; faces that name a vertex twice count for nothing below */
+    uint64_t degenerate;      /* faces that name a vertex twice */
+    uint64_t zero_area;       /* others of no area */
+    uint64_t repeated;        /* faces with the vertices of an earlier one */
+    uint64_t edges, border;   /* border: of one face */
+    uint64_t non_manifold;    /* edges of more than two faces */
+    uint64_t turned;          /* edges whose two faces go the same way along them */
+    uint64_t split;           /* vertices whose faces are more than one fan */
+    uint64_t components;      /* joined by vertices */
+    uint64_t borders;         /* joined parts of the border */
+    int64_t euler;            /* used - edges + (faces - degenerate) */
+    double area, volume;      /* volume: signed, of what is closed */
+};
+int mesh_census(struct recon_ctx *ctx, const struct recon_mesh *m, struct census *ret);
+/* Tells it: JSON file, notes and warnings; refuses what params require. */
+int census_report(struct recon_ctx *ctx, const struct recon_value *params, const struct census *c);
+int census_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
+int census_selftest(struct recon_ctx *ctx, const struct recon_kernel *kernel);
+
+/* A copy of a mesh: arrays as they are, normals and colours only when asked. */
+int mesh_copy(struct recon_ctx *ctx, const struct recon_mesh *m, bool normals, bool rgb, struct recon_mesh *ret);
+void mesh_free(struct recon_ctx *ctx, struct recon_mesh *m);
+
+/* ---- tiny closed inputs for self-tests ---- */
+
+/* The octahedron of radius 1, outward: 6 vertices, 8 faces; arrays of the caller. */
+#define OCTA_V 6
+#define OCTA_F 8
+void golden_octahedron(float xyz[3 * OCTA_V], uint32_t index[3 * OCTA_F]);
+
+#endif

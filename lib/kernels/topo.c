@@ -1,0 +1,226 @@
+/* Edges of a mesh: half-edges are counted and dealt out by their lower vertex, then each vertex's few are sorted. */
+#include "config.h"
+#include "base/base.h"
+#include "kernels/mesh_plan.h"
+
+#include <stdlib.h>
+
+uint64_t topo_bytes(uint64_t vertices, uint64_t faces)
+{
+    return 4 * (vertices + 2) + 36 * faces + 64;
+}
+
+void topo_release(struct recon_ctx *ctx, struct topo *t)
+{
+    ctx->host->free(ctx, t->half);
+    ctx->host->free(ctx, t->first);
+    ctx->host->free(ctx, t->edge_of);
+    *t = (struct topo){ 0 };
+}
+
+static uint32_t low(const uint32_t *index, uint32_t h)
+{
+    uint32_t a = index[h], b = index[topo_next(h)];
+
+    return a < b ? a : b;
+}
+
+static uint32_t high(const uint32_t *index, uint32_t h)
+{
+    uint32_t a = index[h], b = index[topo_next(h)];
+
+    return a < b ? b : a;
+}
+
+/* (high, h) ascending; heap sort beyond a few, so that a vertex of many edges stays cheap */
+static bool before(const uint32_t *index, uint32_t a, uint32_t b)
+{
+    uint32_t x = high(index, a), y = high(index, b);
+
+    return x < y || (x == y && a < b);
+}
+
+static void sift(const uint32_t *index, uint32_t *h, uint32_t i, uint32_t n)
+{
+    for (uint32_t k; (k = 2 * i + 1) < n; i = k) {
+        uint32_t swap;
+
+        if (k + 1 < n && before(index, h[k], h[k + 1]))
+            k++;
+        if (!before(index, h[i], h[k]))
+            return;
+        swap = h[i];
+        h[i] = h[k];
+        h[k] = swap;
+    }
+}
+
+static void sort_halves(const uint32_t *index, uint32_t *h, uint32_t n)
+{
+    if (n > 32) {
+        for (uint32_t i = n / 2; i-- > 0;)
+            sift(index, h, i, n);
+        for (uint32_t i = n - 1; i > 0; i--) {
+            uint32_t swap = h[0];
+
+            h[0] = h[i];
+            h[i] = swap;
+            sift(index, h, 0, i);
+        }
+        return;
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t x = h[i], k = i;
+
+        for (; k > 0 && before(index, x, h[k - 1]); k--)
+            h[k] = h[k - 1];
+        h[k] = x;
+    }
+}
+
+static int deal(struct recon_ctx *ctx, struct topo *t, uint32_t *at)
+{
+    const uint32_t *index = t->index;
+    uint32_t sum = 0;
+
+    for (uint32_t f = 0; f < t->faces; f++) {
+        const uint32_t *v = index + 3 * (uint64_t)f;
+
+        if (v[0] >= t->vertices || v[1] >= t->vertices || v[2] >= t->vertices)
+            return ctx->host->fail(ctx, CODE_DATA, "face-index-out-of-range", "mesh", "face %u names vertex %u, %llu are there", f,
+                                   v[0] >= t->vertices ? v[0] : v[1] >= t->vertices ? v[1] : v[2], (unsigned long long)t->vertices);
+        for (uint32_t i = 0; !face_degenerate(v) && i < 3; i++)
+            at[low(index, 3 * f + i) + 1]++;
+    }
+    for (uint64_t v = 0; v <= t->vertices; v++)
+        sum = at[v] += sum;
+    t->halves = sum;
+    for (uint32_t h = 0; h < 3 * t->faces; h++)
+        if (!face_degenerate(index + h / 3 * 3))
+            t->half[at[low(index, h)]++] = h; /* at[v] becomes the end of v's, which is the start of the next */
+    return 0;
+}
+
+int topo_build(struct recon_ctx *ctx, const struct recon_mesh *m, struct topo *ret)
+{
+    struct topo t = { .index = m->index, .vertices = m->vertices, .faces = m->faces };
+    uint32_t *at = NULL, from = 0, e = 0;
+
+    if (m->faces > UINT32_MAX / 3 - 1 || m->vertices >= UINT32_MAX)
+        return ctx->host->fail(ctx, CODE_DATA, NULL, "mesh", "the mesh has %llu faces, at most %u are taken", (unsigned long long)m->faces,
+                               UINT32_MAX / 3 - 1);
+    if (!(at = ctx->host->alloc(ctx, 4 * (m->vertices + 2))) || !(t.half = ctx->host->alloc(ctx, 12 * m->faces)) ||
+        !(t.edge_of = ctx->host->alloc(ctx, 12 * m->faces)))
+        goto fail;
+    memset(at, 0, 4 * (m->vertices + 2));
+    if (deal(ctx, &t, at))
+        goto fail;
+    for (uint64_t v = 0; v < m->vertices; from = at[v++])
+        sort_halves(m->index, t.half + from, at[v] - from);
+    memset(t.edge_of, 0xff, 12 * m->faces);
+    for (uint64_t i = 0; i < t.halves; i++) {
+        uint32_t h = t.half[i], g = i ? t.half[i - 1] : h;
+
+        e += i && (low(m->index, h) != low(m->index, g) || high(m->index, h) != high(m->index, g));
+        t.edge_of[h] = e;
+    }
+    t.edges = t.halves ? (uint64_t)e + 1 : 0;
+    if (!(t.first = ctx->host->alloc(ctx, 4 * (t.edges + 1))))
+        goto fail;
+    for (uint64_t i = t.halves; i-- > 0;)
+        t.first[t.edge_of[t.half[i]]] = (uint32_t)i;
+    t.first[t.edges] = (uint32_t)t.halves;
+    ctx->host->free(ctx, at);
+    *ret = t;
+    return 0;
+fail:
+    ctx->host->free(ctx, at);
+    topo_release(ctx, &t);
+    return -1;
+}
+
+struct apex {
+    uint32_t vertex, face;
+};
+
+static int by_apex(const void *a, const void *b)
+{
+    const struct apex *x = a, *y = b;
+
+    return x->vertex != y->vertex ? (x->vertex < y->vertex ? -1 : 1) : x->face < y->face ? -1 : x->face > y->face;
+}
+
+/* faces with the same three vertices share each edge and the vertex opposite; repeated[f]: an earlier one is there */
+static void mark_repeated(const struct topo *t, uint32_t e, struct apex *a, uint8_t *repeated)
+{
+    uint32_t n = topo_count(t, e);
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t h = t->half[t->first[e] + i];
+
+        a[i] = (struct apex){ t->index[topo_prev(h)], h / 3 };
+    }
+    if (n > 1)
+        qsort(a, n, sizeof(*a), by_apex);
+    for (uint32_t i = 1; i < n; i++)
+        if (a[i].vertex == a[i - 1].vertex)
+            repeated[a[i].face] = 1;
+}
+
+int topo_repeated(struct recon_ctx *ctx, const struct topo *t, uint8_t *repeated)
+{
+    uint32_t widest = 0;
+    struct apex *a;
+
+    for (uint32_t e = 0; e < t->edges; e++)
+        widest = topo_count(t, e) > widest ? topo_count(t, e) : widest;
+    if (!(a = ctx->host->alloc(ctx, sizeof(*a) * ((uint64_t)widest + 1))))
+        return -1;
+    memset(repeated, 0, t->faces);
+    for (uint32_t e = 0; e < t->edges; e++)
+        mark_repeated(t, e, a, repeated);
+    ctx->host->free(ctx, a);
+    return 0;
+}
+
+int mesh_copy(struct recon_ctx *ctx, const struct recon_mesh *m, bool normals, bool rgb, struct recon_mesh *ret)
+{
+    struct recon_mesh c = { .vertices = m->vertices, .faces = m->faces, .place = RECON_HOST };
+
+    normals = normals && m->normals;
+    rgb = rgb && m->rgb;
+    c.xyz = ctx->host->alloc(ctx, m->vertices * 12);
+    c.index = c.xyz ? ctx->host->alloc(ctx, m->faces * 12) : NULL;
+    c.normals = c.index && normals ? ctx->host->alloc(ctx, m->vertices * 12) : NULL;
+    c.rgb = c.index && rgb ? ctx->host->alloc(ctx, m->vertices * 3) : NULL;
+    if (!c.xyz || !c.index || (normals && !c.normals) || (rgb && !c.rgb)) {
+        mesh_free(ctx, &c);
+        return -1;
+    }
+    memcpy(c.xyz, m->xyz, m->vertices * 12);
+    memcpy(c.index, m->index, m->faces * 12);
+    if (normals)
+        memcpy(c.normals, m->normals, m->vertices * 12);
+    if (rgb)
+        memcpy(c.rgb, m->rgb, m->vertices * 3);
+    *ret = c;
+    return 0;
+}
+
+void mesh_free(struct recon_ctx *ctx, struct recon_mesh *m)
+{
+    ctx->host->free(ctx, m->xyz);
+    ctx->host->free(ctx, m->normals);
+    ctx->host->free(ctx, m->rgb);
+    ctx->host->free(ctx, m->index);
+    *m = (struct recon_mesh){ 0 };
+}
+
+void golden_octahedron(float xyz[3 * OCTA_V], uint32_t index[3 * OCTA_F])
+{
+    static const float v[3 * OCTA_V] = { 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1 };
+    static const uint32_t f[3 * OCTA_F] = { 0, 2, 4, 2, 1, 4, 1, 3, 4, 3, 0, 4, 2, 0, 5, 1, 2, 5, 3, 1, 5, 0, 3, 5 };
+
+    memcpy(xyz, v, sizeof(v));
+    memcpy(index, f, sizeof(f));
+}
