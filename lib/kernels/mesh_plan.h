@@ -3,6 +3,7 @@
 #ifndef KERNELS_MESH_PLAN_H
 #define KERNELS_MESH_PLAN_H
 
+#include <math.h>
 #include <stdbool.h>
 #include "kernels/mesh_rows.h"
 
@@ -121,6 +122,37 @@ int census_selftest(struct recon_ctx *ctx, const struct recon_kernel *kernel);
 /* A copy of a mesh: arrays as they are, normals and colours only when asked. */
 int mesh_copy(struct recon_ctx *ctx, const struct recon_mesh *m, bool normals, bool rgb, struct recon_mesh *ret);
 void mesh_free(struct recon_ctx *ctx, struct recon_mesh *m);
+
+/* ---- rows of numbers ---- */
+
+/* Row i is item[first[i]] .. item[first[i + 1] - 1]. */
+struct rows {
+    uint64_t n;
+    uint64_t *first;
+    uint32_t *item;
+};
+int rows_neighbours(struct recon_ctx *ctx, const struct topo *t, struct rows *ret);          /* of a vertex, ascending */
+int rows_corners(struct recon_ctx *ctx, const struct recon_mesh *m, struct rows *ret);       /* corners of a vertex, ascending */
+void rows_release(struct recon_ctx *ctx, struct rows *r);
+
+/* Loop's weight of each of n neighbours (C. Loop, 1987). */
+static inline double loop_beta(uint64_t n)
+{
+    double c = 0.375 + 0.25 * cos(2 * 3.14159265358979323846 / (double)n);
+
+    return (0.625 - c * c) / (double)n;
+}
+
+/* recon_kernel.bound and .shape; a level more than 32-bit numbers hold is refused; self-tests on the octahedron. */
+int smooth_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
+int normals_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
+int subdivide_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
+int subdivide_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
+int same_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
+int subdivide_fits(struct recon_ctx *ctx, uint64_t vertices, uint64_t faces);
+int golden_smooth(struct recon_ctx *ctx, const struct recon_kernel *kernel);
+int golden_normals(struct recon_ctx *ctx, const struct recon_kernel *kernel);
+int golden_subdivide(struct recon_ctx *ctx, const struct recon_kernel *kernel);
 
 /* ---- tiny closed inputs for self-tests ---- */
 

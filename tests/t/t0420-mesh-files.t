@@ -84,7 +84,7 @@ census() {
     if [ "$got" = "$3" ]; then ok "... $3"; else not_ok "... $3" "$got"; fi
 }
 if [ -n "$DATA" ]; then
-    head -c 100 "$DATA/meshes/rocker-arm.obj" >"$T/cut.obj"; printf '\nv 1' >>"$T/cut.obj"
+    { head -n 3 "$DATA/meshes/rocker-arm.obj"; printf 'v 1 0.5'; } >"$T/cut.obj"
     head -c 40000 "$DATA/meshes-broken/cow.off" >"$T/cut.off"
     refused 'an OBJ that is cut' "$T/cut.obj" 'line' file-truncated
     refused 'an OFF that is cut' "$T/cut.off" 'line' file-truncated

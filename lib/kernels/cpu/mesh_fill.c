@@ -1,0 +1,423 @@
+/* Holes: border half-edges are followed around their fans to loops; a loop without a vertex twice gets the triangulation of
+ * least area (dynamic programming; Barequet and Sharir 1995, Liepa 2003), a long one the shortest diagonal after the
+ * other. No diagonal is taken that is an edge already, so that no edge gets a third face. */
+#include "config.h"
+#include "kernels/cpu/mesh_cpu.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { DP_MAX = 200 }; /* vertices of a loop: n^3 / 6 triangles are weighed */
+
+struct fill {
+    struct recon_ctx *ctx;
+    const struct recon_mesh *m;
+    struct topo t;
+    uint64_t border, most;
+    uint8_t *walked;    /* a half-edge */
+    uint32_t *stamp;    /* of a vertex: number of the loop that saw it */
+    uint32_t *loop;     /* vertices of the loop, in the order of the new faces */
+    uint64_t *added;    /* diagonals, open addressing, 0: free */
+    uint64_t slots;
+    uint32_t *face;     /* new faces */
+    uint64_t faces, filled, too_long, twice, blocked, broken;
+};
+
+static bool is_border(const struct topo *t, uint32_t h)
+{
+    return t->edge_of[h] != TOPO_NONE && topo_count(t, t->edge_of[h]) == 1;
+}
+
+/* the border half-edge that follows h around the fan at its end, or TOPO_NONE where the fan is not to be followed */
+static uint32_t follow(const struct topo *t, uint32_t h)
+{
+    uint32_t g = topo_next(h);
+
+    while (!is_border(t, g)) {
+        uint32_t k = topo_twin(t, g);
+
+        if (k == TOPO_NONE)
+            return TOPO_NONE;
+        g = topo_next(k);
+    }
+    return g;
+}
+
+static uint64_t key_of(uint32_t a, uint32_t b)
+{
+    return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
+}
+
+static uint64_t edge_key(const struct topo *t, uint64_t e)
+{
+    uint32_t h = t->half[t->first[e]];
+
+    return key_of(t->index[h], t->index[topo_next(h)]);
+}
+
+static uint64_t slot_of(const struct fill *f, uint64_t key)
+{
+    uint64_t i = (key * 0x9e3779b97f4a7c15ull >> 20) & (f->slots - 1);
+
+    while (f->added[i] && f->added[i] != key)
+        i = (i + 1) & (f->slots - 1);
+    return i;
+}
+
+static bool is_edge(const struct fill *f, uint32_t a, uint32_t b)
+{
+    uint64_t key = key_of(a, b), low = 0, high = f->t.edges;
+
+    while (low < high) {
+        uint64_t mid = low + (high - low) / 2;
+
+        if (edge_key(&f->t, mid) < key)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return (low < f->t.edges && edge_key(&f->t, low) == key) || f->added[slot_of(f, key)] == key;
+}
+
+static double distance2(const struct recon_mesh *m, uint32_t a, uint32_t b)
+{
+    double s = 0;
+
+    for (int i = 0; i < 3; i++) {
+        double d = (double)m->xyz[3 * (uint64_t)a + (uint64_t)i] - (double)m->xyz[3 * (uint64_t)b + (uint64_t)i];
+
+        s += d * d;
+    }
+    return s;
+}
+
+static double area(const struct recon_mesh *m, uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t index[3] = { a, b, c };
+    struct recon_mesh one = { .xyz = m->xyz, .index = index };
+    double n[3];
+
+    face_cross(&one, 0, n);
+    return sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+}
+
+static void add_face(struct fill *f, uint32_t a, uint32_t b, uint32_t c)
+{
+    memcpy(f->face + 3 * f->faces++, (uint32_t[]){ a, b, c }, 12);
+}
+
+static void add_diagonal(struct fill *f, uint32_t a, uint32_t b)
+{
+    f->added[slot_of(f, key_of(a, b))] = key_of(a, b);
+}
+
+/* ---- least area ---- */
+
+struct table {
+    double weight[DP_MAX * DP_MAX];
+    uint16_t by[DP_MAX * DP_MAX];
+};
+
+static void weigh(const struct fill *f, const uint32_t *v, uint32_t n, struct table *t)
+{
+    for (uint32_t i = 0; i + 1 < n; i++)
+        t->weight[i * DP_MAX + i + 1] = 0;
+    for (uint32_t span = 2; span < n; span++)
+        for (uint32_t i = 0, j; (j = i + span) < n; i++) {
+            double best = INFINITY;
+            bool diagonal = !(i == 0 && j == n - 1);
+
+            t->by[i * DP_MAX + j] = 0;
+            for (uint32_t k = i + 1; (!diagonal || !is_edge(f, v[i], v[j])) && k < j; k++) {
+                double w = t->weight[i * DP_MAX + k] + t->weight[k * DP_MAX + j];
+
+                if (w < best && (w += area(f->m, v[i], v[k], v[j])) < best) {
+                    best = w;
+                    t->by[i * DP_MAX + j] = (uint16_t)k;
+                }
+                diagonal = false; /* asked once */
+            }
+            t->weight[i * DP_MAX + j] = best;
+        }
+}
+
+static void take(struct fill *f, const uint32_t *v, const struct table *t, uint32_t n)
+{
+    uint16_t stack[2 * DP_MAX];
+    int top = 0;
+
+    stack[top++] = 0;
+    stack[top++] = (uint16_t)(n - 1);
+    while (top) {
+        uint32_t j = stack[--top], i = stack[--top], k = t->by[i * DP_MAX + j];
+
+        add_face(f, v[i], v[k], v[j]);
+        if (!(i == 0 && j == n - 1))
+            add_diagonal(f, v[i], v[j]);
+        if (k > i + 1) {
+            stack[top++] = (uint16_t)i;
+            stack[top++] = (uint16_t)k;
+        }
+        if (j > k + 1) {
+            stack[top++] = (uint16_t)k;
+            stack[top++] = (uint16_t)j;
+        }
+    }
+}
+
+/* ---- shortest diagonals ---- */
+
+static double diagonal(const struct fill *f, uint32_t a, uint32_t b)
+{
+    return is_edge(f, a, b) ? INFINITY : distance2(f->m, a, b);
+}
+
+/* next, before: of the places still there; cost[i]: of cutting off place i. Gives whether it went to the end. */
+static bool cut_ears(struct fill *f, const uint32_t *v, uint32_t n, uint32_t *next, uint32_t *before, double *cost)
+{
+    uint32_t left = n, start = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        next[i] = (i + 1) % n;
+        before[i] = (i + n - 1) % n;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        cost[i] = diagonal(f, v[before[i]], v[next[i]]);
+    for (; left > 3; left--) {
+        uint32_t ear = start, i = start;
+
+        do {
+            if (cost[i] < cost[ear] || (cost[i] == cost[ear] && i < ear))
+                ear = i;
+            i = next[i];
+        } while (i != start);
+        if (isinf(cost[ear]) || (left % 256 == 0 && f->ctx->host->cancelled(f->ctx)))
+            return false;
+        add_face(f, v[before[ear]], v[ear], v[next[ear]]);
+        add_diagonal(f, v[before[ear]], v[next[ear]]);
+        next[before[ear]] = next[ear];
+        before[next[ear]] = before[ear];
+        start = next[ear];
+        for (int k = 0; k < 2; k++) {
+            i = k ? next[ear] : before[ear];
+            cost[i] = left > 4 ? diagonal(f, v[before[i]], v[next[i]]) : 0;
+        }
+    }
+    add_face(f, v[before[start]], v[start], v[next[start]]);
+    return true;
+}
+
+static int triangulate_long(struct fill *f, uint32_t n, bool *done)
+{
+    uint32_t *places = f->ctx->host->alloc(f->ctx, 8 * (uint64_t)n);
+    double *cost = f->ctx->host->alloc(f->ctx, 8 * (uint64_t)n);
+    uint64_t faces = f->faces;
+
+    if (places && cost) {
+        *done = cut_ears(f, f->loop, n, places, places + n, cost);
+        if (!*done)
+            f->faces = faces; /* its diagonals stay barred: one hole less at worst */
+    }
+    f->ctx->host->free(f->ctx, places);
+    f->ctx->host->free(f->ctx, cost);
+    return places && cost ? 0 : -1;
+}
+
+static int triangulate(struct fill *f, uint32_t n, bool *done)
+{
+    struct table *t;
+
+    if (n > DP_MAX)
+        return triangulate_long(f, n, done);
+    if (!(t = f->ctx->host->alloc(f->ctx, sizeof(*t))))
+        return -1;
+    weigh(f, f->loop, n, t);
+    *done = isfinite(t->weight[n - 1]);
+    if (*done)
+        take(f, f->loop, t, n);
+    f->ctx->host->free(f->ctx, t);
+    return 0;
+}
+
+/* ---- loops ---- */
+
+/* Follows the loop of h; 0: broken or a vertex twice or too long (counted), else its vertices in f->loop. */
+static uint32_t trace(struct fill *f, uint32_t from, uint32_t number)
+{
+    uint64_t n = 0;
+    bool twice = false;
+    uint32_t h = from;
+
+    do {
+        if (f->walked[h]) { /* into a chain that broke before */
+            f->broken += n;
+            return 0;
+        }
+        f->walked[h] = 1;
+        twice = twice || f->stamp[f->t.index[h]] == number;
+        f->stamp[f->t.index[h]] = number;
+        f->loop[n++] = f->t.index[h];
+        h = follow(&f->t, h);
+        if (h == TOPO_NONE) {
+            f->broken += n;
+            return 0;
+        }
+    } while (h != from);
+    if (twice || n < 3) {
+        f->twice++;
+        return 0;
+    }
+    if (n > f->most) {
+        f->too_long++;
+        return 0;
+    }
+    for (uint64_t i = 0; i < n / 2; i++) { /* the hole's faces go the other way along the border */
+        uint32_t x = f->loop[i];
+
+        f->loop[i] = f->loop[n - 1 - i];
+        f->loop[n - 1 - i] = x;
+    }
+    return (uint32_t)n;
+}
+
+static int fill_all(struct fill *f)
+{
+    uint32_t number = 0;
+
+    for (uint32_t h = 0; h < 3 * f->m->faces; h++) {
+        uint32_t n;
+        bool done = false;
+
+        if (f->walked[h] || !is_border(&f->t, h))
+            continue;
+        if (!(n = trace(f, h, ++number)))
+            continue;
+        /* a triangle on its own has a back, no hole */
+        if (n == 3 && f->t.index[topo_prev(h)] == f->loop[0] + f->loop[1] + f->loop[2] - f->t.index[h] - f->t.index[topo_next(h)]) {
+            f->blocked++;
+            continue;
+        }
+        if (triangulate(f, n, &done))
+            return -1;
+        f->filled += done;
+        f->blocked += !done;
+        if (f->ctx->host->cancelled(f->ctx))
+            return f->ctx->host->fail(f->ctx, CODE_DEADLINE, NULL, "mesh", "stopped after %llu holes", (unsigned long long)f->filled);
+    }
+    return 0;
+}
+
+static int prepare(struct fill *f)
+{
+    const struct recon_host *host = f->ctx->host;
+
+    if (topo_build(f->ctx, f->m, &f->t))
+        return -1;
+    for (uint32_t e = 0; e < f->t.edges; e++)
+        f->border += topo_count(&f->t, e) == 1;
+    for (f->slots = 16; f->slots < 4 * f->border; f->slots *= 2)
+        ;
+    if (!(f->walked = host->alloc(f->ctx, 3 * f->m->faces)) || !(f->stamp = host->alloc(f->ctx, 4 * f->m->vertices)) ||
+        !(f->loop = host->alloc(f->ctx, 4 * f->border + 4)) || !(f->added = host->alloc(f->ctx, 8 * f->slots)) ||
+        !(f->face = host->alloc(f->ctx, 12 * f->border + 12)))
+        return -1;
+    memset(f->walked, 0, 3 * f->m->faces);
+    memset(f->stamp, 0, 4 * f->m->vertices);
+    memset(f->added, 0, 8 * f->slots);
+    return 0;
+}
+
+static int give(struct fill *f, struct recon_mesh *ret)
+{
+    struct recon_mesh c;
+    uint32_t *index;
+
+    if (mesh_copy(f->ctx, f->m, true, true, &c))
+        return -1;
+    if (!(index = f->ctx->host->alloc(f->ctx, 12 * (c.faces + f->faces)))) {
+        mesh_free(f->ctx, &c);
+        return -1;
+    }
+    memcpy(index, c.index, 12 * c.faces);
+    memcpy(index + 3 * c.faces, f->face, 12 * f->faces);
+    f->ctx->host->free(f->ctx, c.index);
+    c.index = index;
+    c.faces += f->faces;
+    *ret = c;
+    return 0;
+}
+
+static void tell(const struct fill *f)
+{
+    uint64_t left = f->too_long + f->twice + f->blocked;
+
+    f->ctx->host->log(f->ctx, RECON_NOTE, NULL, "mesh", "%llu holes filled with %llu faces", (unsigned long long)f->filled,
+                      (unsigned long long)f->faces);
+    if (left || f->broken)
+        f->ctx->host->log(f->ctx, RECON_WARN, NULL, "mesh",
+                          "%llu holes are left: %llu longer than %llu edges, %llu that meet a vertex twice, %llu without a triangulation that "
+                          "repeats no edge; %llu border edges at non-manifold places: mesh.clean helps",
+                          (unsigned long long)left, (unsigned long long)f->too_long, (unsigned long long)f->most, (unsigned long long)f->twice,
+                          (unsigned long long)f->blocked, (unsigned long long)f->broken);
+}
+
+static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
+{
+    const struct recon_mesh *m = in[0];
+
+    (void)ctx;
+    (void)p;
+    if (!m)
+        return 0;
+    /* a border of every edge at worst */
+    cost->host_bytes = topo_bytes(m->vertices, m->faces) + 31 * m->vertices + (15 + 48 + 3 * 84) * m->faces + sizeof(struct table) + 65536;
+    cost->moved_bytes = 12 * m->vertices + 72 * m->faces;
+    cost->items = m->faces;
+    return 0;
+}
+
+static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out, struct recon_cost *cost)
+{
+    struct fill f = { .ctx = ctx, .m = in[0], .most = (uint64_t)p[MESH_FILL_MAX].i };
+    int rc = prepare(&f);
+
+    if (rc == 0)
+        rc = fill_all(&f);
+    if (rc == 0)
+        rc = give(&f, out[0]);
+    if (rc == 0)
+        tell(&f);
+    bound(ctx, in, p, cost);
+    cost->items = f.faces;
+    topo_release(ctx, &f.t);
+    ctx->host->free(ctx, f.walked);
+    ctx->host->free(ctx, f.stamp);
+    ctx->host->free(ctx, f.loop);
+    ctx->host->free(ctx, f.added);
+    ctx->host->free(ctx, f.face);
+    return rc;
+}
+
+/* an octahedron without its faces around a vertex, but for that vertex: four border edges, closed by two faces */
+static int selftest(struct recon_ctx *ctx)
+{
+    float xyz[3 * OCTA_V];
+    uint32_t index[3 * OCTA_F];
+    struct recon_mesh m = { .vertices = OCTA_V, .faces = 4, .xyz = xyz, .index = index }, r = { 0 };
+    struct recon_value p[1] = { { .i = 100 } };
+    struct recon_cost cost = { 0 };
+    struct census c;
+    int rc;
+
+    golden_octahedron(xyz, index);
+    rc = cpu_mesh_fill.run(ctx, (const void *[]){ &m, NULL }, p, (void *[]){ &r, NULL }, &cost);
+    if (rc == 0)
+        rc = mesh_census(ctx, &r, &c);
+    if (rc == 0 && (c.euler != 2 || c.border || c.turned || r.faces != 6 || fabs(c.volume - 2.0 / 3) > 1e-6))
+        rc = ctx->host->fail(ctx, CODE_INTERNAL, NULL, "mesh.fill_holes", "self-test of 'mesh.fill_holes': volume %.6g, 0.666667 is wanted", c.volume);
+    mesh_free(ctx, &r);
+    return rc;
+}
+
+const struct recon_kernel cpu_mesh_fill = { RECON_KERNEL_ABI, MESH_FILL_NAME, MESH_FILL_DOC, mesh_one_in, mesh_one_out,
+                                            mesh_fill_params, bound,          run,           selftest,    NULL };
