@@ -87,7 +87,7 @@ static int header(FILE *f, struct mesh *m, size_t *stride)
     return little && *stride >= 12 ? 0 : -1;
 }
 
-static int mesh_read(const char *path, struct mesh *m)
+static int ply_back(const char *path, struct mesh *m)
 {
     FILE *f = fopen(path, "rb");
     size_t stride;
@@ -347,7 +347,7 @@ static int meshes(const char *pa, const char *pb, double voxel)
     int same, euler;
     double there, back;
 
-    if (mesh_read(pa, &a) || mesh_read(pb, &b))
+    if (ply_back(pa, &a) || mesh_read(pb, &b))
         return 2;
     same = a.nv == b.nv && a.nf == b.nf && !memcmp(a.xyz, b.xyz, a.nv * 12) && !memcmp(a.index, b.index, a.nf * 12);
     nx = large_parts(&a, &x);
