@@ -347,7 +347,7 @@ static int meshes(const char *pa, const char *pb, double voxel)
     int same, euler;
     double there, back;
 
-    if (ply_back(pa, &a) || mesh_read(pb, &b))
+    if (ply_back(pa, &a) || ply_back(pb, &b))
         return 2;
     same = a.nv == b.nv && a.nf == b.nf && !memcmp(a.xyz, b.xyz, a.nv * 12) && !memcmp(a.index, b.index, a.nf * 12);
     nx = large_parts(&a, &x);
