@@ -59,7 +59,7 @@ static int new_run(struct order *x, struct err *err)
         return -1;
     if (x->o->show_config)
         return show_config(x);
-    if (order_settle(x, err) || send_choose(x, err))
+    if (order_settle(x, err) || send_choose(x, err) || preflight_run(x, err))
         return -1;
     if (x->o->dry_run || x->o->test_only)
         return send_dry_run(x, err);
@@ -74,7 +74,7 @@ static int old_run(struct order *x, struct err *err)
         fprintf(stderr, "recon-submit: nothing to do: every dataset of '%s' has a good result or is under way\n", x->path);
         return 0;
     }
-    if (send_choose(x, err))
+    if (send_choose(x, err) || (!x->o->closing && preflight_run(x, err)))
         return -1;
     return x->o->dry_run || x->o->test_only ? send_dry_run(x, err) : submit(x, err);
 }

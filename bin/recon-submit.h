@@ -48,6 +48,7 @@ struct order {
     struct strv env;
     struct run *run;
     int lock;
+    bool offline;                  /* the controller did not answer: --dry-run goes by slurm.conf */
     bool made;                     /* the run directory is new and nothing was submitted from it */
 };
 
@@ -79,6 +80,10 @@ int send_choose(struct order *x, struct err *err);    /* backend, slots_max, per
 int send_part(struct order *x, struct part *p, struct err *err);
 int send_dry_run(struct order *x, struct err *err);   /* --dry-run and --test-only */
 int cancel_run(const struct options *o, struct err *err);
+
+/* submit_preflight.c: findings shown; -1 when one is an error. Nodes that saved facts rule out go to x->exclude. */
+int preflight_run(struct order *x, struct err *err);
+const char *preflight_conf_path(void); /* a slurm.conf that can be read, NULL */
 
 /* submit_state.c: what became of the datasets, by events and results */
 struct state {

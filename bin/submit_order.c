@@ -83,6 +83,17 @@ static int read_trusted(const struct order *x, const char *path, struct str *ret
     return rc ? rc : file_read(path, FILE_MAX_DEFAULT, ret, err);
 }
 
+static void drop_returns(struct str *t)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < t->len; i++)
+        if (t->s[i] != '\r' || t->s[i + 1] != '\n')
+            t->s[kept++] = t->s[i];
+    t->s[kept] = 0;
+    t->len = kept;
+}
+
 static int find_template(struct order *x, struct err *err)
 {
     struct spec_place place = { x->cwd, getenv("HOME"), NULL };
@@ -91,6 +102,10 @@ static int find_template(struct order *x, struct err *err)
     x->template_path = spec_find(&place, "templates", x->spec.template ? x->spec.template : "default", ".sbatch", err);
     if (!x->template_path || read_trusted(x, x->template_path, &x->template_text, err))
         return -1;
+    if (strstr(x->template_text.s ? x->template_text.s : "", "\r\n")) {
+        cli_warn("template '%s' has DOS line ends, which are left out of the script", x->template_path);
+        drop_returns(&x->template_text);
+    }
     shipped = path_part("share/recon/templates/");
     if (!str_starts(x->template_path, shipped)) { /* --resume may be called from another folder */
         free(x->spec.template);

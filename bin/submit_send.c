@@ -108,9 +108,26 @@ static int choose_named(struct order *x, const char *name, struct err *err)
     return ask_limits(x, x->backend, err) ? no_answer(err) : 0;
 }
 
+/* What a slurm.conf says, else what Slurm takes where nobody set anything. */
+static int go_offline(struct order *x)
+{
+    const char *conf = preflight_conf_path();
+    struct cluster c = { 0 };
+    uint32_t slots = OFFLINE_SLOTS;
+
+    x->offline = true;
+    x->backend = NULL;
+    if (conf && cluster_read_conf(conf, &c, NULL) == 0)
+        slots = c.job_count > 1 && c.job_count - 1 < c.array_size ? c.job_count - 1 : c.array_size;
+    cluster_release(&c);
+    share(x, slots ? slots : OFFLINE_SLOTS);
+    return 0;
+}
+
 int send_choose(struct order *x, struct err *err)
 {
     static const char *const named[] = { [VIA_API] = "slurm", [VIA_SBATCH] = "sbatch" };
+    int rc;
 
     order_name(x);
     sched_environment(environ, &x->env);
@@ -119,13 +136,17 @@ int send_choose(struct order *x, struct err *err)
         share(x, LOCAL_SLOTS);
         return x->backend ? 0 : -1;
     }
-    if (x->o->dry_run && !configured()) {
-        share(x, OFFLINE_SLOTS);
-        return 0;
+    if ((x->o->dry_run || x->o->test_only) && (!configured() || x->spec.submit.via == VIA_NOBODY))
+        return go_offline(x);
+    if (x->spec.submit.via == VIA_NOBODY)
+        return err_set(err, CODE_USAGE, "submit.via is 'nobody', which goes with --dry-run and --test-only");
+    rc = x->spec.submit.via == VIA_AUTO ? choose_auto(x, err) : choose_named(x, named[x->spec.submit.via], err);
+    if (rc && (x->o->dry_run || x->o->test_only) && err->code == CODE_UNAVAILABLE) {
+        cli_warn("%s", err->text);
+        *err = (struct err){ 0 };
+        return go_offline(x);
     }
-    if (x->spec.submit.via == VIA_AUTO)
-        return choose_auto(x, err);
-    return choose_named(x, named[x->spec.submit.via], err);
+    return rc;
 }
 
 /* ---- the talk ---- */

@@ -176,6 +176,9 @@ static char *spelled(const struct sbatch_option *o, const char *value)
         return s < 0 ? xstrdup("UNLIMITED")
                      : xasprintf("%lld-%02d:%02d:%02d", (long long)(s / 86400), (int)(s / 3600 % 24),
                                  (int)(s / 60 % 60), (int)(s % 60));
+    if (str_eq(o->form, "a number with K, M, G or T") && *value && strspn(value, "0123456789") == strlen(value) &&
+        !str_eq(value, "0"))
+        return xasprintf("%sM", value); /* what Slurm takes a bare number for */
     return xstrdup(value);
 }
 

@@ -44,7 +44,7 @@ int slurm_mib(const char *text, uint64_t *ret);
 
 enum spec_device { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 extern const struct name device_names[];
-enum via { VIA_AUTO, VIA_API, VIA_SBATCH };
+enum via { VIA_AUTO, VIA_API, VIA_SBATCH, VIA_NOBODY };
 extern const struct name via_names[];
 
 struct spec { /* texts owned; paths absolute once loaded */
@@ -64,6 +64,7 @@ struct spec { /* texts owned; paths absolute once loaded */
         char *partition;    /* where that job runs; NULL: where the tasks do */
     } retry;
     struct { int via; } submit; /* enum via */
+    char *facts;               /* folder of saved *.facts of the nodes; NULL: none */
     struct conf_ints trusted_owners; /* uids whose pins, templates and pipelines are taken */
 };
 extern const struct conf_row spec_rows[];

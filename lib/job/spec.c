@@ -9,7 +9,8 @@
 const struct name device_names[] = {
     { "auto", DEVICE_AUTO }, { "cpu", DEVICE_CPU }, { "cuda", DEVICE_CUDA }, { NULL, 0 }
 };
-const struct name via_names[] = { { "auto", VIA_AUTO }, { "api", VIA_API }, { "sbatch", VIA_SBATCH }, { NULL, 0 } };
+const struct name via_names[] = { { "auto", VIA_AUTO }, { "api", VIA_API }, { "sbatch", VIA_SBATCH }, { "nobody", VIA_NOBODY },
+                                  { NULL, 0 } };
 
 #define RETRY(key, def_, doc_)                                                                               \
     { .name = #key, .type = CONF_INT, .offset = offsetof(struct spec, retry.key) - offsetof(struct spec, retry),       \
@@ -28,7 +29,7 @@ static const struct conf_row submit_rows[] = {
     { .name = "via", .type = CONF_CHOICE, .offset = offsetof(struct spec, submit.via) - offsetof(struct spec, submit),
       .def = "auto", .names = via_names,
       .doc = "api: libslurm; sbatch: the commands; auto: libslurm when it can say every directive and no cli_filter "
-             "is configured" },
+             "is configured; nobody: --dry-run and --test-only ask no controller and go by slurm.conf" },
     { 0 },
 };
 
@@ -51,6 +52,7 @@ const struct conf_row spec_rows[] = {
       .doc = "trying again" },
     { .name = "submit", .type = CONF_GROUP, .offset = offsetof(struct spec, submit), .sub = submit_rows,
       .doc = "how the script is handed over" },
+    ROW(facts, CONF_TEXT, NULL, "folder with saved NODE.facts: the pin is held against them before the job is queued"),
     ROW(template, CONF_TEXT, NULL, "the script's template: a name or a file; absent: default"),
     ROW(env, CONF_TEXTS, NULL, "variables to pin besides the default set: NAME as it is now, NAME=VALUE set"),
     { .name = "trusted_owners", .type = CONF_INTS, .offset = offsetof(struct spec, trusted_owners),

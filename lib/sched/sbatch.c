@@ -262,6 +262,34 @@ static int sbatch_limits(struct sched_limits *ret, struct err *err)
     return rc;
 }
 
+static int take_words(struct cluster *c, const char *const *argv, struct err *err)
+{
+    struct child child = { .argv = argv };
+    int rc = command(&child, "cannot ask for the cluster", err);
+
+    if (rc == 0)
+        cluster_take(c, child.out.len ? child.out.s : "");
+    child_release(&child);
+    return rc;
+}
+
+static int sbatch_cluster(struct cluster *ret, struct err *err)
+{
+    static const char *const asked[][6] = {
+        { "scontrol", "show", "config", NULL },
+        { "scontrol", "-o", "show", "partition", NULL },
+        { "scontrol", "-o", "show", "node", NULL },
+    };
+    int rc = 0;
+
+    *ret = (struct cluster){ .source = xstrdup("scontrol") };
+    for (size_t i = 0; i < COUNT(asked) && rc == 0; i++)
+        rc = take_words(ret, asked[i], err);
+    if (rc)
+        cluster_release(ret);
+    return rc;
+}
+
 const struct sched_backend recon_backend = {
     .abi = RECON_BACKEND_ABI,
     .name = "sbatch",
@@ -273,4 +301,5 @@ const struct sched_backend recon_backend = {
     .find = sbatch_find,
     .limits = sbatch_limits,
     .hold = sbatch_hold,
+    .cluster = sbatch_cluster,
 };

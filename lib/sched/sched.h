@@ -3,6 +3,7 @@
 #define RECON_SCHED_H
 
 #include "base/base.h"
+#include "node/cluster.h"
 #include "record/record.h"
 
 #define RECON_BACKEND_ABI 2u
@@ -52,6 +53,8 @@ struct sched_backend {
     int (*limits)(struct sched_limits *ret, struct err *err);
     /* Keeps the waiting tasks of a job from starting until its owner releases them. */
     int (*hold)(const char *job_id, struct err *err);
+    /* What the cluster offers, in few RPCs: released by the caller, empty on failure. */
+    int (*cluster)(struct cluster *ret, struct err *err);
 };
 
 /* Loads lib/recon/sched/NAME.so; CODE_UNAVAILABLE with the loader's reason. */

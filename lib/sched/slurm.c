@@ -144,16 +144,19 @@ static int start(struct err *err)
     return 0;
 }
 
-static int load_config(slurm_conf_t **ret, struct err *err)
+/* Asked once a process; libslurm's own. */
+static int load_config(const slurm_conf_t **ret, struct err *err)
 {
+    static slurm_conf_t *kept;
     struct hush h;
     int rc;
 
     if (start(err))
         return -1;
     hush_begin(&h);
-    rc = slurm_load_ctl_conf(0, ret);
+    rc = kept ? 0 : slurm_load_ctl_conf(0, &kept);
     free(hush_end(&h));
+    *ret = kept;
     return rc ? failed("cannot ask for the configuration", err) : 0;
 }
 
@@ -175,7 +178,7 @@ static int request_make(const struct sched_request *r, struct request *q, struct
 {
     struct submit_env how = { 0 };
     struct directives d = { 0 };
-    slurm_conf_t *conf = NULL;
+    const slurm_conf_t *conf = NULL;
     int rc = -1;
 
     *q = (struct request){ 0 };
@@ -198,7 +201,6 @@ static int request_make(const struct sched_request *r, struct request *q, struct
     rc = 0;
 out:
     directives_release(&d);
-    slurm_free_ctl_conf(conf);
     return rc;
 }
 
@@ -291,7 +293,7 @@ static bool has_spank(const char *path, int depth)
 static int slurm_accepts(const struct sched_request *r, struct err *err)
 {
     struct directives d = { 0 };
-    slurm_conf_t *conf = NULL;
+    const slurm_conf_t *conf = NULL;
     struct slurm_map map;
     struct strv env = { 0 };
     int rc = -1;
@@ -313,7 +315,6 @@ static int slurm_accepts(const struct sched_request *r, struct err *err)
         rc = submit_environment(r, &d, &(struct submit_env){ 0 }, &env, err);
     strv_release(&env);
     directives_release(&d);
-    slurm_free_ctl_conf(conf);
     return rc;
 }
 
@@ -442,14 +443,30 @@ static int slurm_find(const char *name, char **ret_job_id, struct err *err)
 
 static int slurm_limits(struct sched_limits *ret, struct err *err)
 {
-    slurm_conf_t *conf = NULL;
+    const slurm_conf_t *conf = NULL;
 
     if (load_config(&conf, err))
         return -1;
     ret->array_size = conf->max_array_sz;
     ret->job_count = conf->max_job_cnt;
-    slurm_free_ctl_conf(conf);
     return 0;
+}
+
+static int slurm_cluster(struct cluster *ret, struct err *err)
+{
+    const slurm_conf_t *conf = NULL;
+    struct hush h;
+    int rc;
+
+    if (load_config(&conf, err))
+        return -1;
+    *ret = (struct cluster){ 0 };
+    hush_begin(&h);
+    rc = slurm_cluster_load(conf, ret);
+    free(hush_end(&h));
+    if (rc)
+        cluster_release(ret);
+    return rc ? failed("cannot ask for partitions and nodes", err) : 0;
 }
 
 const struct sched_backend recon_backend = {
@@ -464,4 +481,5 @@ const struct sched_backend recon_backend = {
     .find = slurm_find,
     .limits = slurm_limits,
     .hold = slurm_hold,
+    .cluster = slurm_cluster,
 };

@@ -15,4 +15,7 @@ struct slurm_map {
 int slurm_map_directives(const struct directives *d, const struct sched_request *r, struct slurm_map *m, struct err *err);
 void slurm_map_release(struct slurm_map *m);
 
+/* What the controller says of partitions and nodes, two RPCs; -1 with slurm_get_errno(). */
+int slurm_cluster_load(const slurm_conf_t *conf, struct cluster *ret);
+
 #endif

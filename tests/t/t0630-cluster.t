@@ -79,8 +79,8 @@ for via in api sbatch; do
     has "$T/err" 'Slurm says: Requested node configuration is not available' "is refused in Slurm's words"
     one_line "$T/err" 'in one line'
     if [ -e no ]; then not_ok 'and leaves no run'; else ok 'and leaves no run'; fi
-    tap 64 "an unknown partition by $via" recon-submit --set submit.via=$via -p gpus --datasets list.txt -- cat '{dataset}'
-    has "$T/err" 'Invalid partition name' 'is refused'
+    tap 78 "an unknown partition by $via" recon-submit --set submit.via=$via -p gpus --datasets list.txt -- cat '{dataset}'
+    has "$T/err" 'partition-unknown' 'is refused before it is sent'
     tap 0 "held, by $via" recon-submit --parsable --hold --run-dir held.$via --set submit.via=$via --datasets list.txt -- cat '{dataset}'
     id=$(cut -f2 "$T/out")
     tap 0 'resume while it waits' recon-submit --resume held.$via

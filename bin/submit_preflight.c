@@ -1,0 +1,226 @@
+/* Before anything is queued: the request against the cluster, and the pin against what is saved of its nodes. */
+#include "config.h"
+#include "recon-submit.h"
+#include "check/check.h"
+#include "check/preflight.h"
+#include "node/node.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* ---- the cluster ---- */
+
+const char *preflight_conf_path(void)
+{
+    static const char *const places[] = { "/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf" };
+    const char *named = getenv("SLURM_CONF");
+
+    if (named && *named)
+        return access(named, R_OK) == 0 ? named : NULL;
+    for (size_t i = 0; i < COUNT(places); i++)
+        if (access(places[i], R_OK) == 0)
+            return places[i];
+    return NULL;
+}
+
+/* From the controller, else from slurm.conf; false: from nowhere. What fails here stops nothing. */
+static bool ask_cluster(struct order *x, struct cluster *c)
+{
+    struct err why = { 0 };
+    const char *conf;
+
+    if (x->backend && x->backend->cluster && !x->offline) {
+        if (x->backend->cluster(c, &why) == 0)
+            return true;
+        cli_warn("the preflight could not ask: %s", why.text);
+    }
+    conf = preflight_conf_path();
+    if (!conf || cluster_read_conf(conf, c, NULL))
+        return false;
+    cli_warn("not asked: the controller; partitions, GRES and limits are those of '%s', QOS limits are not known", conf);
+    return true;
+}
+
+/* ---- folders of logs ---- */
+
+/* The folder before the first part with a pattern in it, owned; NULL: none to look after. */
+static char *log_dir(const struct order *x, const char *pattern)
+{
+    struct str t = { 0 };
+    const char *p = pattern;
+    char *cut;
+
+    if (!pattern || *pattern != '/' || str_starts(pattern, "/dev/"))
+        return NULL;
+    for (; *p && (*p != '%' || p[1] == '%'); p++) {
+        str_addn(&t, p, 1);
+        p += *p == '%';
+    }
+    cut = t.len ? strrchr(t.s, '/') : NULL;
+    if (!cut || cut == t.s || str_starts(t.s, x->path)) {
+        str_release(&t);
+        return NULL;
+    }
+    *cut = 0;
+    return str_take(&t);
+}
+
+static void check_log_dir(const struct order *x, const char *option, const char *pattern, struct findings *out)
+{
+    char *dir = log_dir(x, pattern);
+    struct err why = { 0 };
+    bool asked_only = x->o->dry_run || x->o->test_only;
+
+    if (!dir || access(dir, W_OK | X_OK) == 0) {
+        free(dir);
+        return;
+    }
+    if (access(dir, F_OK) == 0)
+        finding_explain(findings_add(out, "log-dir-missing", LEVEL_ERROR, SCOPE_JOB, dir,
+                                     "--%s leads to folder '%s', which cannot be written", option, dir),
+                        NULL, "Slurm fails a task silently when it cannot open its output", "another --output");
+    else if (asked_only || dir_make(dir, 0777, &why) == 0)
+        finding_explain(findings_add(out, "log-dir-missing", LEVEL_WARN, SCOPE_JOB, dir,
+                                     "--%s leads to folder '%s', which %s", option, dir,
+                                     asked_only ? "would be made" : "was not there and is made"),
+                        NULL, "Slurm makes no folders, and fails a task silently when it cannot open its output", NULL);
+    else
+        finding_explain(findings_add(out, "log-dir-missing", LEVEL_ERROR, SCOPE_JOB, dir, "--%s: %s", option, why.text),
+                        NULL, "Slurm fails a task silently when it cannot open its output", "another --output");
+    free(dir);
+}
+
+/* ---- saved facts ---- */
+
+/* The first error of a node against the pin, owned; NULL: none known. */
+static char *unfit(const struct order *x, const char *dir, const char *node, bool *ret_known)
+{
+    char *path = xasprintf("%s/%s.facts", dir, node), *why = NULL;
+    struct facts facts = { 0 };
+    struct findings list = { 0 };
+    struct resolution r = { 0 };
+    struct strv env = { 0 };
+    struct err err = { 0 };
+    struct check_case c = { .spec = &x->spec, .pin = &x->pin, .facts = &facts, .elsewhere = true };
+    bool resolved = false;
+
+    *ret_known = access(path, R_OK) == 0 && facts_read(path, &facts, &err) == 0;
+    if (*ret_known) {
+        pin_environment(&x->pin, environ, &env);
+        resolved = resolve(&x->pin, &facts, "", env.v, &r, NULL) == 0;
+        c.resolution = resolved ? &r : NULL;
+        check(&c, NULL, &list);
+    }
+    if (!*ret_known && err.code)
+        cli_warn("%s", err.text);
+    for (size_t i = 0; i < list.n && !why; i++)
+        if (list.v[i].level == LEVEL_ERROR && list.v[i].scope != SCOPE_DATA)
+            why = xasprintf("%s: %s", list.v[i].rule, list.v[i].text);
+    findings_release(&list);
+    if (resolved)
+        resolution_release(&r);
+    if (*ret_known)
+        facts_release(&facts);
+    strv_release(&env);
+    free(path);
+    return why;
+}
+
+static void keep_away(struct order *x, const struct strv *nodes)
+{
+    struct str t = { 0 };
+
+    if (x->exclude)
+        str_add(&t, x->exclude);
+    for (size_t i = 0; i < nodes->n; i++)
+        str_addf(&t, "%s%s", t.len ? "," : "", nodes->v[i]);
+    free(x->exclude);
+    x->exclude = str_take(&t);
+}
+
+static int check_facts(struct order *x, const struct preflight *p, struct err *err)
+{
+    char *dir = x->spec.facts ? path_absolute(x->spec.facts) : NULL, *first = NULL;
+    struct strv nodes = { 0 }, bad = { 0 };
+    size_t known = 0;
+    int rc = 0;
+
+    if (dir)
+        preflight_nodes(p, &nodes);
+    for (size_t i = 0; i < nodes.n; i++) {
+        bool there;
+        char *why = unfit(x, dir, nodes.v[i], &there);
+
+        known += there;
+        if (why)
+            strv_add(&bad, nodes.v[i]);
+        if (why && !first)
+            first = xasprintf("%s: %s", nodes.v[i], why);
+        free(why);
+    }
+    if (nodes.n && bad.n == nodes.n) {
+        rc = err_set(err, CODE_JOB, "none of the %zu nodes that the job may go to can run it, by '%s': %s", nodes.n, dir,
+                     first);
+    } else if (bad.n) {
+        cli_warn("preflight: %zu of %zu nodes cannot run it by '%s' and are excluded (%s)", bad.n, nodes.n, dir, first);
+        keep_away(x, &bad);
+    }
+    if (dir && known < nodes.n)
+        cli_warn("preflight: of %zu nodes that the job may go to, '%s' has facts of %zu", nodes.n, dir, known);
+    strv_release(&nodes);
+    strv_release(&bad);
+    free(first);
+    free(dir);
+    return rc;
+}
+
+/* ---- all ---- */
+
+static int show(const struct findings *list, struct err *err)
+{
+    struct str t = { 0 };
+    int rc = 0;
+
+    findings_text(list, false, term_fancy(stderr), &t);
+    if (t.len)
+        fputs(t.s, stderr);
+    str_release(&t);
+    for (size_t i = 0; i < list->n && rc == 0; i++)
+        if (list->v[i].level == LEVEL_ERROR)
+            rc = err_set(err, CODE_JOB, "not submitted: %s: %s", list->v[i].rule, list->v[i].text);
+    return rc;
+}
+
+int preflight_run(struct order *x, struct err *err)
+{
+    struct cluster cluster = { 0 };
+    struct directives d = { 0 };
+    struct findings list = { 0 };
+    struct part part = { 0 };
+    struct preflight p = { .asked = &x->spec.sbatch, .directives = &d, .env = environ, .site = x->o->test_only };
+    int rc = part_make(x, &part, 0, 0, NULL, err);
+
+    if (rc == 0)
+        rc = directives_parse(part.script.s, x->template_path, &d, err);
+    if (rc == 0) {
+        p.cluster = !x->o->local && ask_cluster(x, &cluster) ? &cluster : NULL;
+        p.script_bytes = part.script.len;
+        if (!x->o->local || p.cluster)
+            preflight(&p, &list);
+        check_log_dir(x, "output", directives_get(&d, "output"), &list);
+        check_log_dir(x, "error", directives_get(&d, "error"), &list);
+        if (!p.cluster && (x->o->dry_run || x->o->test_only))
+            cli_warn("not asked: partitions, time, memory, GRES, features, MaxArraySize, MaxJobCount (no controller and no "
+                     "slurm.conf here)");
+        rc = show(&list, err);
+    }
+    if (rc == 0)
+        rc = check_facts(x, &p, err);
+    findings_release(&list);
+    directives_release(&d);
+    cluster_release(&cluster);
+    part_release(&part);
+    return rc;
+}
