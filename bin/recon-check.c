@@ -5,17 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "check/check.h"
+#include "check.h"
 #include "check_host.h"
 #include "cli.h"
 
-enum { KEY_FACTS = 256, KEY_ENV_FILE, KEY_FORMAT, KEY_LIBS, KEY_SAVE, KEY_ROOT, KEY_SKIP, KEY_LIST, KEY_IMAGES, KEY_HOST, KEY_PACKAGE };
-
-struct options {
-    const char *pin, *facts, *env_file, *save, *root, *images, *host;
-    struct strv assume, skip, programs, packages;
-    bool jsonl, libs, list, verbose;
-};
+enum { KEY_FACTS = 256, KEY_ENV_FILE, KEY_FORMAT, KEY_LIBS, KEY_SAVE, KEY_ROOT, KEY_SKIP, KEY_LIST, KEY_IMAGES, KEY_HOST, KEY_PACKAGE,
+       KEY_TOOLKIT, KEY_ARCH, KEY_COMPILER, KEY_WHERE, KEY_ARCH_LIST };
 
 static const struct argp_option option_rows[] = {
     { "pin", 'p', "PIN", 0, "Judge the programs, modules and variables of a pin", 0 },
@@ -34,6 +29,11 @@ static const struct argp_option option_rows[] = {
     { "host", KEY_HOST, "PROGRAM", 0, "The program that opens the libraries named, one after another (dlopen)", 0 },
     { "package", KEY_PACKAGE, "PY", 0,
       "Judge the compiled modules of a Python package, in the scope of --host (default: python3); may be repeated", 0 },
+    { "toolkit", KEY_TOOLKIT, "VERSION|DIR", 0, "Judge whether this CUDA toolkit can compile for --arch, or this node's GPUs", 0 },
+    { "arch", KEY_ARCH, "LIST", 0, "Architectures to compile for: 8.6,9.0a or sm_86 or compute_90", 0 },
+    { "host-compiler", KEY_COMPILER, "gcc-N", 0, "The host compiler that --toolkit is to work with", 0 },
+    { "arch-list", KEY_ARCH_LIST, NULL, 0, "Print what to compile for: the GPUs of this node, or of --facts FILE|DIR", 0 },
+    { "where", KEY_WHERE, NULL, 0, "Judge for every node whose facts are in the folder --facts DIR: partition, GPU, verdict", 0 },
     { "verbose", 'v', NULL, 0, "Show notes, and what was not checked", 0 },
     { 0 },
 };
@@ -66,6 +66,11 @@ static error_t set_option(int key, char *arg, struct argp_state *state)
     case KEY_IMAGES: o->images = arg; return 0;
     case KEY_HOST: o->host = arg; return 0;
     case KEY_PACKAGE: strv_add(&o->packages, arg); return 0;
+    case KEY_TOOLKIT: o->toolkit = arg; return 0;
+    case KEY_ARCH: o->archs = arg; return 0;
+    case KEY_COMPILER: o->compiler = arg; return 0;
+    case KEY_ARCH_LIST: o->arch_list = true; return 0;
+    case KEY_WHERE: o->where = true; return 0;
     case 'v': o->verbose = true; return 0;
     case ARGP_KEY_ARG: strv_add(&o->programs, arg); return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -78,86 +83,6 @@ static const struct argp argp = {
     "\vExit status: 0 nothing in the way, 75 another node may do, 78 no node will, 64 bad usage, 126 and 127 no such "
     "program.", NULL, NULL, NULL,
 };
-
-/* ---- small answers ---- */
-
-static int list_rules(const struct options *o)
-{
-    struct table *t;
-
-    if (o->jsonl) {
-        for (size_t i = 0; check_rules[i]; i++)
-            printf("{\"v\":1,\"type\":\"rule\",\"rule\":\"%s\",\"level\":\"%s\",\"scope\":\"%s\"}\n", check_rules[i]->name,
-                   name_of(level_names, (int)check_rules[i]->level), name_of(scope_names, (int)check_rules[i]->scope));
-        return 0;
-    }
-    t = table_new();
-    table_columns(t, "rule|level|scope|meaning");
-    for (size_t i = 0; check_rules[i]; i++) {
-        table_row(t);
-        table_cell(t, "%s", check_rules[i]->name);
-        table_cell(t, "%s", name_of(level_names, (int)check_rules[i]->level));
-        table_cell(t, "%s", name_of(scope_names, (int)check_rules[i]->scope));
-        table_cell(t, "%s", check_rules[i]->doc);
-    }
-    table_print(t, stdout);
-    table_free(t);
-    return 0;
-}
-
-static void join(const struct strv *l, const char *quote, const char *separator, struct str *t)
-{
-    str_clear(t);
-    for (size_t i = 0; i < l->n; i++)
-        str_addf(t, "%s%s%s%s", i ? separator : "", quote, l->v[i], quote);
-}
-
-static void print_set(const struct options *o, const struct pin_gpu *g, struct table *table)
-{
-    const char *quote = o->jsonl ? "\"" : "", *comma = o->jsonl ? "," : " ";
-    struct str sass = { 0 }, ptx = { 0 };
-
-    join(&g->sass, quote, comma, &sass);
-    join(&g->ptx, quote, comma, &ptx);
-    if (o->jsonl) {
-        printf("{\"v\":1,\"type\":\"images\",\"containers\":%lld,\"sass\":[%s],\"ptx\":[%s],\"ptx_isa\":\"%s\",\"toolkit\":\"%s\"}\n",
-               (long long)g->containers, sass.len ? sass.s : "", ptx.len ? ptx.s : "", g->ptx_isa ? g->ptx_isa : "",
-               g->toolkit ? g->toolkit : "");
-    } else {
-        table_row(table);
-        table_cell(table, "%lld", (long long)g->containers);
-        table_cell(table, "%s", sass.len ? sass.s : "-");
-        table_cell(table, "%s", ptx.len ? ptx.s : "-");
-        table_cell(table, "%s", g->ptx_isa ? g->ptx_isa : "-");
-        table_cell(table, "%s", g->toolkit ? g->toolkit : "-");
-    }
-    str_release(&sass);
-    str_release(&ptx);
-}
-
-static int print_images(const struct options *o)
-{
-    struct gpu_images images = { 0 };
-    struct pin_gpus sets = { 0 };
-    struct err err = { 0 };
-    struct table *t;
-
-    if (images_read(o->images, &images, &err))
-        return cli_fail(&err);
-    pin_gpu_sets(&images, &sets);
-    t = table_new();
-    table_columns(t, ">containers|SASS|PTX|PTX ISA|toolkit");
-    for (size_t i = 0; i < sets.n; i++)
-        print_set(o, &sets.v[i], t);
-    if (!o->jsonl && sets.n)
-        table_print(t, stdout);
-    if (!sets.n)
-        fprintf(stderr, "'%s' holds no GPU code\n", o->images);
-    table_free(t);
-    pin_gpus_release(&sets);
-    images_release(&images);
-    return 0;
-}
 
 /* ---- inputs ---- */
 
@@ -234,8 +159,11 @@ static int get_facts(const struct options *o, const struct pin *pin, char *const
             if (pin->variables.v[i].how == PIN_SET && str_eq(pin->variables.v[i].name, "CUDA_HOME"))
                 strv_add(&toolkits, pin->variables.v[i].value);
         q.toolkits = &toolkits;
+        q.tmpdir = env_get(env, "TMPDIR") ? env_get(env, "TMPDIR") : "/tmp";
         facts_probe_for(&q, ret, NULL);
         strv_release(&toolkits);
+        if (env_get(environ, "SLURM_JOB_PARTITION"))
+            strv_add(&ret->partitions, env_get(environ, "SLURM_JOB_PARTITION"));
     }
     for (size_t i = 0; i < o->assume.n; i++)
         if (facts_assume(ret, o->assume.v[i], err)) {
@@ -310,66 +238,6 @@ static int get_resolution(const struct options *o, const struct pin *pin, char *
     return rc;
 }
 
-/* ---- report ---- */
-
-static void print_libraries(const struct options *o, const struct resolution *r)
-{
-    struct str t = { 0 };
-
-    for (size_t i = 0; i < r->closures.n; i++) {
-        const struct closure *c = &r->closures.v[i];
-
-        if (!o->jsonl && r->closures.n > 1)
-            str_addf(&t, "%s:\n", c->libs.v[0].path ? c->libs.v[0].path : c->libs.v[0].soname);
-        for (size_t j = o->jsonl ? 0 : 1; j < c->libs.n; j++) {
-            const struct library *l = &c->libs.v[j];
-            const struct library *by = &c->libs.v[l->needed_by < c->libs.n ? l->needed_by : 0];
-
-            if (o->jsonl)
-                library_json(l->soname, l->path, name_of(why_names, (int)l->why), j ? by->path : NULL, &t);
-            else
-                str_addf(&t, "%s => %s%s%s%s\n", l->soname, l->path ? l->path : "not found", l->corrupt ? " (" : "",
-                         l->corrupt ? l->corrupt : "", l->corrupt ? ")" : "");
-        }
-    }
-    if (t.len)
-        fwrite(t.s, 1, t.len, stdout);
-    str_release(&t);
-}
-
-static size_t library_count(const struct resolution *r)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < r->closures.n; i++)
-        for (size_t j = 0; j < r->closures.v[i].libs.n; j++)
-            n += r->closures.v[i].libs.v[j].why != WHY_LOADED;
-    return n;
-}
-
-static void report(const struct options *o, const struct resolution *r, const struct findings *l)
-{
-    FILE *out = o->libs && !o->jsonl ? stderr : stdout; /* --libs: its lines alone on stdout */
-    size_t errors = findings_count(l, LEVEL_ERROR), warnings = findings_count(l, LEVEL_WARN);
-    struct str t = { 0 };
-    char ms[24];
-
-    if (o->libs)
-        print_libraries(o, r);
-    if (o->jsonl) {
-        findings_json(l, &t);
-    } else {
-        findings_text(l, o->verbose, term_fancy(out), &t);
-        str_addf(&t, "%s: %zu objects, %zu error%s, %zu warning%s, %zu not checked%s, %s\n",
-                 errors ? "error" : warnings ? "warn" : "ok", library_count(r), errors, errors == 1 ? "" : "s", warnings,
-                 warnings == 1 ? "" : "s", l->not_checked, l->not_checked && !o->verbose ? " (-v tells)" : "",
-                 human_ms(l->ms, ms));
-    }
-    if (t.len)
-        fwrite(t.s, 1, t.len, out);
-    str_release(&t);
-}
-
 /* ---- the steps ---- */
 
 static int judge(const struct options *o, const struct pin *pin, char *const *programs, char *const *env)
@@ -410,6 +278,55 @@ out:
     return status;
 }
 
+/* Facts of many nodes, one resolution: --where and --arch-list. */
+static int over_nodes(const struct options *o, const struct pin *pin, char *const *programs, char *const *env)
+{
+    struct nodes nodes = { 0 };
+    struct resolution r = { 0 };
+    struct err err = { 0 };
+    int status = 0;
+
+    if (o->facts ? nodes_read(o->facts, &nodes, &err) : get_facts(o, NULL, env, &VEC_ADD(&nodes)->facts, &err)) {
+        nodes.n = o->facts ? nodes.n : 0;
+        status = cli_fail(&err);
+    } else if (o->arch_list) {
+        status = print_arch_list(o, &nodes);
+    } else if (get_resolution(o, pin, programs, &nodes.v[0].facts, env, &r, &err)) {
+        status = cli_fail(&err);
+    } else {
+        status = check_where(o, pin, &r, env, &nodes);
+    }
+    resolution_release(&r);
+    nodes_release(&nodes);
+    return status;
+}
+
+static int build(const struct options *o, char *const *env)
+{
+    struct facts f;
+    struct err err = { 0 };
+    int status;
+
+    if (o->archs && !o->facts)
+        facts_minimal(&f); /* the node does not matter */
+    else if (get_facts(o, NULL, env, &f, &err))
+        return cli_fail(&err);
+    status = check_build(o, &f);
+    facts_release(&f);
+    return status;
+}
+
+static int wrong_combination(const struct options *o)
+{
+    if ((o->archs || o->compiler) && !o->toolkit)
+        return cli_error(CODE_USAGE, "--arch and --host-compiler go with --toolkit VERSION|DIR");
+    if (o->where && !o->facts)
+        return cli_error(CODE_USAGE, "--where wants a folder of facts: --facts DIR; recon-check --save-facts writes them");
+    if (o->where && !o->pin && !o->programs.n)
+        return cli_error(CODE_USAGE, "--where wants a PROGRAM or --pin");
+    return 0;
+}
+
 static int run(const struct options *o)
 {
     static char *const nothing[] = { NULL };
@@ -425,18 +342,22 @@ static int run(const struct options *o)
     if (o->images)
         return print_images(o);
     status = known_rules(&o->skip);
+    if (!status)
+        status = wrong_combination(o);
     if (status)
         return status;
     if ((o->host || o->packages.n) && (o->pin || o->root))
         return cli_error(CODE_USAGE, "--host and --package go with neither --pin nor --root");
-    if (!o->pin && !*programs && !o->save && !o->host && !o->packages.n)
+    if (o->toolkit)
+        return build(o, environ);
+    if (!o->pin && !*programs && !o->save && !o->arch_list && !o->host && !o->packages.n)
         return cli_error(CODE_USAGE, "nothing to judge: wanted a PROGRAM, a LIBRARY, --pin or --save-facts; see --help");
     if ((o->env_file && read_env(o->env_file, &env, &err)) || (o->pin && pin_read(o->pin, &pin, &err)))
         status = cli_fail(&err);
     else
         pinned = o->pin;
     if (!status)
-        status = judge(o, pinned ? &pin : NULL, programs, o->env_file ? env.n ? env.v : nothing : environ);
+        status = (o->where || o->arch_list ? over_nodes : judge)(o, pinned ? &pin : NULL, programs, o->env_file ? env.n ? env.v : nothing : environ);
     if (pinned)
         pin_release(&pin);
     strv_release(&env);

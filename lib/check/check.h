@@ -57,6 +57,10 @@ void check(const struct check_case *c, const struct strv *skip, struct findings 
 const char *compat_driver_minimum(const char *cuda);
 /* CUDA version that a driver release implements: "570.211.01" -> "12.8"; NULL unknown. */
 const char *compat_cuda_of_driver(const char *driver);
+/* "8.6", "sm_90a", "compute_86", "86": architecture and suffix. 0 or -1. */
+int compat_arch(const char *text, int *ret_arch, char *ret_suffix);
+/* The first toolkit that compiles for an architecture, and the one that no longer does (NULL: none). -1: none known. */
+int compat_arch_toolkits(int arch, char suffix, const char **ret_first, const char **ret_dropped);
 const char *compat_ptx_isa_of_cuda(const char *cuda); /* "12.8" -> "8.7" */
 /* Does an image run on this compute capability ("9.0")? 1 as SASS, 2 as PTX by compiling, 0 no. driver_isa: the PTX
  * ISA the driver takes, NULL unknown (then any). */

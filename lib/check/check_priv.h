@@ -6,11 +6,6 @@
 
 /* ---- compat.c ---- */
 
-/* "8.6", "sm_90a", "compute_86", "86": architecture and suffix. 0 or -1. */
-int compat_arch(const char *text, int *ret_arch, char *ret_suffix);
-/* The first toolkit that compiles for an architecture, and the one that no longer does (NULL: none). -1: none known. */
-int compat_arch_toolkits(int arch, char suffix, const char **ret_first, const char **ret_dropped);
-
 struct compat_toolkit {
     const char *cuda, *driver; /* driver: the toolkit's own; NULL: there is no such toolkit */
     const char *ptx_isa;
