@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #ifdef __CUDACC__
-#define MC_TABLE static __constant__ const
+#define MC_TABLE static __device__ const
 #else
 #define MC_TABLE static const
 #endif

@@ -41,7 +41,7 @@ int preview_write(struct recon_ctx *ctx, const struct recon_value *p, uint8_t *p
     struct err err = { 0 };
     int rc = path ? 0 : -1;
 
-    if (rc == 0 && png_write(path, &picture, 6, &err))
+    if (rc == 0 && png_write(path, &picture, 2, &err))
         rc = ctx->host->fail(ctx, err.code, NULL, path, "%s", err.text);
     if (rc == 0)
         ctx->host->output(ctx, path);

@@ -1,332 +1,285 @@
-/* Marching cubes in passes over samples, one thread each, blocks of consecutive samples (z fastest):
- *   sides   a byte a sample: inside or not, observed or not
- *   cells   a byte a cell: its case, 0 where a corner is unobserved
- *   count   a byte a sample: which of its three edges (and the centre of its cell) carry a vertex; vertices and faces
- *           of each block, whose exclusive sums are where the block's begin
- *   points  vertices to their places, and the number of each sample's first
- *   faces   triangles, by the numbers of the samples around the cell
- * Order and arithmetic are cpu/marching_cubes.c's: the meshes are the same. */
-#include <cub/block/block_reduce.cuh>
+/* Marching cubes in passes over words of 32 samples along z:
+ *   sides    the volume is read once: a bit a sample, inside or not, observed or not
+ *   classify by bits, 32 samples at a time: which of a sample's three edges (and the centre of its cell) carry a vertex;
+ *            vertices and faces of each word and of each block of words, whose exclusive sums are where the block's begin
+ *   points   vertices to their places, and the number of each word's first
+ *   faces    triangles, by the words around the cell
+ * In the last three, blocks without a surface leave at once; in the others a warp takes a word that has one. Order and
+ * arithmetic are cpu/marching_cubes.c's: the meshes are the same. */
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_scan.cuh>
+#include <cmath>
 #include <cstring>
-#include "cuda.cuh"
-#include "kernels/mc.h"
+#include "mc_surface.cuh"
 
 namespace {
 
-enum { THREADS = 256, OBSERVED = 2 };
+enum { THREADS = 128, WARPS = THREADS / 32, RUN = 8, SIDES = 256, WORD_BYTES = 32 };
+#define ALL_LANES 0xffffffffu
 
-struct job {
-    const float *tsdf, *weight;
-    const uint8_t *rgb;
-    uint32_t dim[3];
-    double origin[3], voxel;
-    struct mc_rule rule;
-    uint32_t n[3];          /* samples with padding */
-    uint64_t all, down;     /* n[0] * n[1] * n[2]; n[1] * n[2] */
-    uint8_t *flags, *code;  /* flags: sides until cells are known */
-    uint32_t *first;        /* number of a sample's first vertex */
-    uint64_t *vertex, *face; /* by block, then where the block's begin */
-    float *xyz;
-    uint8_t *out_rgb;
-    uint32_t *index;
+/* ---- sides ---- */
+
+/* One sample: whether it is there; its value, one that is outside for padding. */
+struct sample {
+    float f, weight;
+    bool in_row, in_volume;
 };
-
-struct place {
-    uint32_t x, y, z;
-};
-
-__device__ place place_of(const job &j, uint64_t at)
+__device__ sample sample_at(const job &j, bool wanted, uint32_t x, uint32_t y, uint32_t z)
 {
-    place p;
-
-    p.x = (uint32_t)(at / j.down);
-    at -= p.x * j.down;
-    p.y = (uint32_t)((uint32_t)at / j.n[2]);
-    p.z = (uint32_t)at - p.y * j.n[2];
-    return p;
-}
-
-__device__ bool source_of(const job &j, int64_t x, int64_t y, int64_t z, uint64_t *at)
-{
-    x -= j.rule.pad;
-    y -= j.rule.pad;
-    z -= j.rule.pad;
-    if (x < 0 || y < 0 || z < 0 || x >= j.dim[0] || y >= j.dim[1] || z >= j.dim[2])
-        return false;
-    *at = ((uint64_t)x * j.dim[1] + (uint64_t)y) * j.dim[2] + (uint64_t)z;
-    return true;
-}
-
-__device__ double value_at(const job &j, int64_t x, int64_t y, int64_t z)
-{
-    uint64_t at;
-
-    return source_of(j, x, y, z, &at) ? mc_value(&j.rule, j.tsdf[at]) : j.rule.pad_value;
-}
-
-/* ---- sides, cells ---- */
-
-__global__ void __launch_bounds__(THREADS) make_sides(job j, unsigned long long *nans)
-{
-    typedef cub::BlockReduce<uint32_t, THREADS> Reduce;
-    __shared__ typename Reduce::TempStorage scratch;
-    uint64_t at = (uint64_t)blockIdx.x * THREADS + threadIdx.x, from;
-    uint32_t nan = 0, sum;
-
-    if (at < j.all) {
-        place p = place_of(j, at);
-        unsigned side = OBSERVED;
-
-        if (source_of(j, p.x, p.y, p.z, &from)) {
-            float f = j.tsdf[from];
-
-            side |= j.rule.ge ? f >= j.rule.iso : f < j.rule.iso;
-            nan = f != f;
-            if (j.weight && j.rule.min_weight >= 0 && !(j.weight[from] > (float)j.rule.min_weight))
-                side &= 1;
-        }
-        j.flags[at] = (uint8_t)side;
-    }
-    sum = Reduce(scratch).Sum(nan);
-    if (threadIdx.x == 0 && sum)
-        atomicAdd(nans, (unsigned long long)sum);
-}
-
-__global__ void __launch_bounds__(THREADS) make_cells(job j)
-{
-    uint64_t at = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-    unsigned all = OBSERVED, bits = 0;
-    place p;
-
-    if (at >= j.all)
-        return;
-    p = place_of(j, at);
-    if (p.x + 1 < j.n[0] && p.y + 1 < j.n[1] && p.z + 1 < j.n[2]) {
-        for (int c = 0; c < 8; c++) {
-            unsigned s = j.flags[at + (c & 1 ? j.down : 0) + (c & 2 ? j.n[2] : 0) + (c >> 2)];
-
-            all &= s;
-            bits |= (s & 1) << c;
-        }
-        bits = all & OBSERVED ? bits : 0;
-    }
-    j.code[at] = (uint8_t)bits;
-}
-
-/* ---- count ---- */
-
-/* Entry of the table for the cell at p. */
-__device__ int entry_of(const job &j, const place &p, int code)
-{
-    double v[8];
-
-    if (!mc_ambiguous[code])
-        return mc_first[code];
-    for (int c = 0; c < 8; c++)
-        v[c] = value_at(j, (int64_t)p.x + (c & 1), (int64_t)p.y + (c >> 1 & 1), (int64_t)p.z + (c >> 2));
-    return mc_entry(code, v);
-}
-
-/* Edges of the sample that carry a vertex: a cell whose corners are all observed crosses them. */
-__device__ unsigned edges_of(const job &j, uint64_t at, const place &p)
-{
-    uint64_t nz = j.n[2];
-    unsigned a = j.code[at], b = p.y ? j.code[at - nz] : 0, c = p.x ? j.code[at - j.down] : 0;
-    unsigned d = p.x && p.y ? j.code[at - j.down - nz] : 0, za = p.z ? j.code[at - 1] : 0;
-    unsigned zb = p.z && p.y ? j.code[at - nz - 1] : 0, zc = p.z && p.x ? j.code[at - j.down - 1] : 0;
-    unsigned x = (a ^ a >> 1) | (b >> 2 ^ b >> 3) | (za >> 4 ^ za >> 5) | (zb >> 6 ^ zb >> 7);
-    unsigned y = (a ^ a >> 2) | (c >> 1 ^ c >> 3) | (za >> 4 ^ za >> 6) | (zc >> 5 ^ zc >> 7);
-    unsigned z = (a ^ a >> 4) | (c >> 1 ^ c >> 5) | (b >> 2 ^ b >> 6) | (d >> 3 ^ d >> 7);
-
-    return (x & 1) | (y & 1) << 1 | (z & 1) << 2;
-}
-
-__global__ void __launch_bounds__(THREADS) count(job j)
-{
-    typedef cub::BlockReduce<uint32_t, THREADS> Reduce;
-    __shared__ typename Reduce::TempStorage scratch[2];
-    uint64_t at = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-    uint32_t vertices = 0, faces = 0;
-
-    if (at < j.all) {
-        place p = place_of(j, at);
-        unsigned flags = edges_of(j, at, p), code = j.code[at];
-
-        if (code && code != 255) {
-            int entry = entry_of(j, p, (int)code);
-
-            faces = (uint32_t)(mc_offset[entry + 1] - mc_offset[entry]);
-            flags |= mc_centre[entry] ? 8u : 0;
-        }
-        j.flags[at] = (uint8_t)flags;
-        vertices = (uint32_t)__popc(flags);
-    }
-    vertices = Reduce(scratch[0]).Sum(vertices);
-    faces = Reduce(scratch[1]).Sum(faces);
-    if (threadIdx.x == 0) {
-        j.vertex[blockIdx.x] = vertices;
-        j.face[blockIdx.x] = faces;
-    }
-}
-
-/* ---- points ---- */
-
-struct point {
-    double p[3];
-    uint8_t rgb[3];
-};
-
-__device__ uint64_t nearest_source(const job &j, const int64_t s[3])
-{
+    sample s = { 0, 0, wanted && z < j.n[2], false };
     uint64_t at = 0;
 
-    for (int a = 0; a < 3; a++) {
-        int64_t i = s[a] - j.rule.pad;
-
-        i = i < 0 ? 0 : i >= j.dim[a] ? (int64_t)j.dim[a] - 1 : i;
-        at = at * j.dim[a] + (uint64_t)i;
+    s.in_volume = s.in_row && source_of(j, x, y, z, &at);
+    if (s.in_volume) {
+        s.f = j.tsdf[at];
+        s.weight = j.seen ? j.weight[at] : 0;
     }
-    return at;
+    return s;
 }
 
-__device__ void mix(const job &j, const int64_t s[3], int axis, double t, uint8_t rgb[3])
+/* A warp RUN words, a lane a sample of each. */
+__global__ void __launch_bounds__(SIDES) make_sides(job j, uint32_t blocks, unsigned long long *nans)
 {
-    int64_t e[3] = { s[0] + (axis == 0), s[1] + (axis == 1), s[2] + (axis == 2) };
-    uint64_t a = nearest_source(j, s), b = nearest_source(j, e);
+    uint32_t lane = threadIdx.x % 32, x = blockIdx.x / blocks,
+             word = ((blockIdx.x - x * blocks) * (SIDES / 32) + threadIdx.x / 32) * RUN, y = word / j.words,
+             w = word - y * j.words, mine = 0, mine_seen = 0;
+    sample s[RUN];
 
-    if (j.weight && !(j.weight[a] > 0))
-        a = b;
-    else if (j.weight && !(j.weight[b] > 0))
-        b = a;
-    for (int c = 0; c < 3; c++)
-        rgb[c] = (uint8_t)(j.rgb[3 * a + c] * (1 - t) + j.rgb[3 * b + c] * t + 0.5);
-}
-
-__device__ point edge_point(const job &j, const int64_t s[3], int axis)
-{
-    point o = { { (double)s[0], (double)s[1], (double)s[2] }, { 0, 0, 0 } };
-    double t = mc_cross(value_at(j, s[0], s[1], s[2]),
-                        value_at(j, s[0] + (axis == 0), s[1] + (axis == 1), s[2] + (axis == 2)));
-
-    for (int a = 0; a < 3; a++)
-        o.p[a] += a == axis ? t : 0;
-    if (j.rgb)
-        mix(j, s, axis, t, o.rgb);
-    return o;
-}
-
-__device__ point centre_point(const job &j, const place &at, int bits)
-{
-    point o = { { 0, 0, 0 }, { 0, 0, 0 } };
-    int n = 0, rgb[3] = { 0, 0, 0 };
-
-    for (int e = 0; e < 12; e++) {
-        int corner = mc_edge_corner(e);
-        int64_t q[3] = { (int64_t)at.x + (corner & 1), (int64_t)at.y + (corner >> 1 & 1), (int64_t)at.z + (corner >> 2) };
-
-        if (!(bits >> e & 1))
-            continue;
-        point p = edge_point(j, q, e >> 2);
-
-        n++;
-        for (int a = 0; a < 3; a++) {
-            o.p[a] += p.p[a];
-            rgb[a] += p.rgb[a];
+    if (word >= j.plane)
+        return;
+#pragma unroll
+    for (int i = 0; i < RUN; i++) {
+        s[i] = sample_at(j, word + i < j.plane, x, y, 32 * w + lane);
+        if (++w == j.words) {
+            w = 0;
+            y++;
         }
     }
-    for (int a = 0; a < 3; a++) {
-        o.p[a] /= n;
-        o.rgb[a] = (uint8_t)((rgb[a] + n / 2) / n);
+#pragma unroll
+    for (uint32_t i = 0; i < RUN; i++) {
+        bool below = s[i].f < j.least, above = s[i].f >= j.least; /* neither: not a number */
+        uint32_t in = __ballot_sync(ALL_LANES, s[i].in_volume && (j.rule.ge ? above : below)),
+                 bad = __ballot_sync(ALL_LANES, s[i].in_volume && !below && !above);
+
+        mine = lane == i ? in : mine;
+        if (j.seen) {
+            uint32_t seen = __ballot_sync(ALL_LANES, s[i].in_row && (!s[i].in_volume || s[i].weight > (float)j.rule.min_weight));
+
+            mine_seen = lane == i ? seen : mine_seen;
+        }
+        if (lane == 0 && bad)
+            atomicAdd(nans, (unsigned long long)__popc(bad));
     }
-    return o;
+    if (lane < RUN && word + lane < j.plane) {
+        j.inside[(uint64_t)x * j.plane + word + lane] = mine;
+        if (j.seen)
+            j.seen[(uint64_t)x * j.plane + word + lane] = mine_seen;
+    }
 }
 
-__device__ void put(const job &j, uint64_t at, const point &p)
+/* ---- words of a block ---- */
+
+__device__ bool place_in_plane(const job &j, uint32_t block, uint32_t thread, place *ret)
 {
-    for (int a = 0; a < 3; a++)
-        j.xyz[3 * at + a] = (float)(j.origin[a] + j.voxel * (p.p[a] - j.rule.pad));
-    for (int a = 0; a < 3 && j.out_rgb; a++)
-        j.out_rgb[3 * at + a] = p.rgb[a];
+    uint32_t word;
+
+    ret->x = block / j.blocks;
+    word = (block - ret->x * j.blocks) * THREADS + thread;
+    ret->y = word / j.words;
+    ret->w = word - ret->y * j.words;
+    ret->at = (uint64_t)ret->x * j.plane + word;
+    return word < j.plane;
+}
+
+__global__ void __launch_bounds__(THREADS) classify(job j)
+{
+    __shared__ marks listed[THREADS];
+    __shared__ uint8_t whose[THREADS];
+    __shared__ uint32_t n, vertices, faces, of_word[THREADS], faces_of[THREADS];
+    uint32_t lane = threadIdx.x % 32;
+    place p;
+    marks m = { { 0, 0, 0 }, 0 };
+
+    if (place_in_plane(j, blockIdx.x, threadIdx.x, &p))
+        m = marks_of(j, p);
+    bool any = (m.edge[0] | m.edge[1] | m.edge[2] | m.cell) != 0;
+
+    if (threadIdx.x == 0)
+        n = vertices = faces = 0;
+    if (!__syncthreads_or(any)) {
+        if (threadIdx.x == 0)
+            j.totals[blockIdx.x] = j.totals[j.all_blocks + blockIdx.x] = 0;
+        return;
+    }
+    of_word[threadIdx.x] = faces_of[threadIdx.x] = 0;
+    if (any) {
+        uint32_t at = atomicAdd(&n, 1u);
+
+        listed[at] = m;
+        whose[at] = (uint8_t)threadIdx.x;
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x / 32; i < n; i += WARPS) {
+        uint32_t thread = whose[i], nf = 0, centres;
+        bool centre = false;
+
+        m = listed[i];
+        place_in_plane(j, blockIdx.x, thread, &p);
+        if (m.cell >> lane & 1) {
+            spot at = { p.x, p.y, 32 * p.w + lane };
+            int entry = entry_of(j, at, code_of(cells_of(j, p), lane));
+
+            nf = (uint32_t)(mc_offset[entry + 1] - mc_offset[entry]);
+            centre = mc_centre[entry] != 0;
+        }
+        if (nf)
+            atomicAdd(&faces_of[thread], nf);
+        centres = __ballot_sync(ALL_LANES, centre);
+        if (lane == 0) {
+            uint32_t nv = (uint32_t)(__popc(m.edge[0]) + __popc(m.edge[1]) + __popc(m.edge[2]) + __popc(centres));
+
+            j.owned[p.at] = make_uint4(m.edge[0], m.edge[1], m.edge[2], centres);
+            of_word[thread] = nv;
+            atomicAdd(&vertices, nv);
+        }
+    }
+    __syncthreads();
+    if (place_in_plane(j, blockIdx.x, threadIdx.x, &p))
+        j.count[p.at] = of_word[threadIdx.x] | faces_of[threadIdx.x] << 16;
+    if (faces_of[threadIdx.x])
+        atomicAdd(&faces, faces_of[threadIdx.x]);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        j.totals[blockIdx.x] = vertices;
+        j.totals[j.all_blocks + blockIdx.x] = faces;
+    }
+}
+
+/* What the host asks of the sums: vertices, faces, samples that are not a number. */
+__global__ void tell(job j, const unsigned long long *nans, uint64_t *ret)
+{
+    ret[0] = j.totals[j.all_blocks];
+    ret[1] = j.totals[2 * j.all_blocks] - ret[0];
+    ret[2] = *nans;
+}
+
+/* The words of a block that have vertices or faces, and what precedes each in the block. */
+struct listing {
+    uint32_t n, before[THREADS]; /* vertices, and faces << 16 */
+    uint8_t whose[THREADS];
+};
+/* False: nothing is there. */
+__device__ bool list_words(const job &j, listing &l)
+{
+    typedef cub::BlockScan<uint32_t, THREADS> Scan;
+    __shared__ typename Scan::TempStorage scratch;
+    uint32_t count, before;
+    place p;
+
+    if (j.totals[blockIdx.x + 1] == j.totals[blockIdx.x] &&
+        j.totals[j.all_blocks + blockIdx.x + 1] == j.totals[j.all_blocks + blockIdx.x])
+        return false;
+    if (threadIdx.x == 0)
+        l.n = 0;
+    count = place_in_plane(j, blockIdx.x, threadIdx.x, &p) ? j.count[p.at] : 0;
+    Scan(scratch).ExclusiveSum(count, before); /* at most 128 * 384 faces: no carry */
+    __syncthreads();
+    if (count) {
+        uint32_t at = atomicAdd(&l.n, 1u);
+
+        l.whose[at] = (uint8_t)threadIdx.x;
+        l.before[at] = before;
+    }
+    __syncthreads();
+    return true;
 }
 
 __global__ void __launch_bounds__(THREADS) make_points(job j)
 {
-    typedef cub::BlockScan<uint32_t, THREADS> Scan;
-    __shared__ typename Scan::TempStorage scratch;
-    uint64_t at = (uint64_t)blockIdx.x * THREADS + threadIdx.x, to;
-    unsigned flags = at < j.all ? j.flags[at] : 0;
-    uint32_t before;
+    __shared__ listing l;
+    uint32_t lane = threadIdx.x % 32;
 
-    Scan(scratch).ExclusiveSum((uint32_t)__popc(flags), before);
-    if (at >= j.all)
+    if (!list_words(j, l))
         return;
-    to = j.vertex[blockIdx.x] + before;
-    j.first[at] = (uint32_t)to;
-    if (!flags)
-        return;
-    place p = place_of(j, at);
-    int64_t s[3] = { p.x, p.y, p.z };
+    for (uint32_t i = threadIdx.x / 32; i < l.n; i += WARPS) {
+        uint64_t first = j.totals[blockIdx.x] + (l.before[i] & 0xffff);
+        place p;
 
-    for (int axis = 0; axis < 3; axis++)
-        if (flags >> axis & 1)
-            put(j, to++, edge_point(j, s, axis));
-    if (flags & 8)
-        put(j, to, centre_point(j, p, mc_centre[entry_of(j, p, j.code[at])]));
+        place_in_plane(j, blockIdx.x, l.whose[i], &p);
+        uint4 o = j.owned[p.at];
+        uint32_t own[3] = { o.x, o.y, o.z };
+        int64_t s[3] = { p.x, p.y, 32 * p.w + lane };
+
+        if (lane == 0)
+            j.first[p.at] = (uint32_t)first;
+        for (int axis = 0; axis < 3; axis++)
+            if (own[axis] >> lane & 1)
+                put(j, first + rank_of(o, lane, axis), edge_point(j, s, axis));
+        if (o.w >> lane & 1) {
+            spot at = { p.x, p.y, 32 * p.w + lane };
+
+            put(j, first + rank_of(o, lane, 3),
+                centre_point(j, at, mc_centre[entry_of(j, at, code_of(cells_of(j, p), lane))]));
+        }
+    }
 }
 
 /* ---- faces ---- */
 
-__device__ uint32_t edge_id(const job &j, uint64_t at, int e)
+/* Number of the vertex on edge e of the cell at sample `bit` of the word. */
+__device__ uint32_t edge_id(const job &j, uint64_t word, uint32_t bit, int e)
 {
     int corner = mc_edge_corner(e);
-    uint64_t q = at + (corner & 1 ? j.down : 0) + (corner & 2 ? j.n[2] : 0) + (corner >> 2);
+    uint64_t q = word + (corner & 1 ? j.plane : 0) + (corner & 2 ? j.words : 0);
 
-    return j.first[q] + (uint32_t)__popc(j.flags[q] & ((1u << (e >> 2)) - 1));
+    bit += (uint32_t)corner >> 2;
+    q += bit >> 5;
+    return j.first[q] + rank_of(j.owned[q], bit & 31, e >> 2);
+}
+
+__device__ uint32_t sum_before(uint32_t v, uint32_t lane)
+{
+    uint32_t sum = v;
+
+    for (uint32_t d = 1; d < 32; d *= 2) {
+        uint32_t below = __shfl_up_sync(ALL_LANES, sum, d);
+
+        sum += lane >= d ? below : 0;
+    }
+    return sum - v;
 }
 
 __global__ void __launch_bounds__(THREADS) make_faces(job j)
 {
-    typedef cub::BlockScan<uint32_t, THREADS> Scan;
-    __shared__ typename Scan::TempStorage scratch;
-    uint64_t at = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-    int code = at < j.all ? j.code[at] : 0, entry = 0;
-    uint32_t n = 0, before;
+    __shared__ listing l;
+    uint32_t lane = threadIdx.x % 32;
 
-    if (code && code != 255) {
-        place p = place_of(j, at);
+    if (!list_words(j, l))
+        return;
+    for (uint32_t i = threadIdx.x / 32; i < l.n; i += WARPS) {
+        uint64_t base = j.totals[j.all_blocks + blockIdx.x] - j.totals[j.all_blocks] + (l.before[i] >> 16);
+        uint32_t n = 0;
+        int entry = 0, code;
+        place p;
 
-        entry = entry_of(j, p, code);
-        n = (uint32_t)(mc_offset[entry + 1] - mc_offset[entry]);
-    }
-    Scan(scratch).ExclusiveSum(n, before);
-    uint32_t *to = j.index + 3 * (j.face[blockIdx.x] + before);
-    const uint8_t *edges = &mc_triangle[3 * mc_offset[entry]];
+        place_in_plane(j, blockIdx.x, l.whose[i], &p);
+        code = column_of(j, p, 0, 0).here >> lane & 1 ? code_of(cells_of(j, p), lane) : 0;
+        if (code && code != 255) {
+            spot at = { p.x, p.y, 32 * p.w + lane };
 
-    for (uint32_t t = 0; t < 3 * n; t++) {
-        int e = edges[t];
+            entry = entry_of(j, at, code);
+            n = (uint32_t)(mc_offset[entry + 1] - mc_offset[entry]);
+        }
+        uint32_t *to = j.index + 3 * (base + sum_before(n, lane));
+        const uint8_t *edges = &mc_triangle[3 * mc_offset[entry]];
 
-        to[t] = e == MC_CENTRE ? j.first[at] + (uint32_t)__popc(j.flags[at] & 7u) : edge_id(j, at, e);
+        for (uint32_t t = 0; t < 3 * n; t++)
+            to[t] = edges[t] == MC_CENTRE ? j.first[p.at] + rank_of(j.owned[p.at], lane, 3)
+                                          : edge_id(j, p.at, lane, edges[t]);
     }
 }
 
 /* ---- host ---- */
-
-enum { PER_SAMPLE = 6 }; /* bytes held beside the volume: flags, code, first */
-
-/* Exclusive sums of a list in place; its last element holds the total after. */
-int scan(struct recon_ctx *ctx, Scratch &scratch, uint64_t *list, uint64_t n, void *&room, size_t &size)
-{
-    if (!room) {
-        if (cuda_ok(ctx, cub::DeviceScan::ExclusiveSum(nullptr, size, list, list, n, cuda_stream(ctx)), "scan"))
-            return -1;
-        room = scratch.take<char>(size ? size : 1);
-        if (!room)
-            return -1;
-    }
-    return cuda_ok(ctx, cub::DeviceScan::ExclusiveSum(room, size, list, list, n, cuda_stream(ctx)), "scan");
-}
 
 job job_of(const struct recon_volume *v, const struct recon_value *params)
 {
@@ -334,45 +287,73 @@ job job_of(const struct recon_volume *v, const struct recon_value *params)
 
     j.rule = mc_rule_of(params[MC_ISO].f, params[MC_INSIDE].i == MC_INSIDE_GE, params[MC_MIN_WEIGHT].f,
                         params[MC_PAD].i != 0);
+    j.least = (float)j.rule.iso;
+    if ((double)j.least < j.rule.iso)
+        j.least = nextafterf(j.least, INFINITY);
     j.tsdf = v->tsdf;
-    j.weight = v->weight;
+    j.weight = j.rule.min_weight >= 0 ? v->weight : nullptr;
     j.rgb = v->rgb;
     j.voxel = v->voxel;
     memcpy(j.dim, v->dim, sizeof(j.dim));
     memcpy(j.origin, v->origin, sizeof(j.origin));
     for (int a = 0; a < 3; a++)
         j.n[a] = v->dim[a] + 2 * (uint32_t)j.rule.pad;
-    j.down = (uint64_t)j.n[1] * j.n[2];
-    j.all = j.n[0] * j.down;
+    j.words = (j.n[2] + 31) / 32;
     return j;
 }
 
+/* Blocks and planes; refuses what one launch does not cover. */
+int measure(struct recon_ctx *ctx, job &j)
+{
+    uint64_t plane = (uint64_t)j.n[1] * j.words, blocks = (plane + THREADS - 1) / THREADS;
+
+    j.all_blocks = blocks * j.n[0];
+    if (plane > 0x7fffffff || 2 * j.all_blocks > 0x7fffffff)
+        return ctx->host->fail(ctx, 65, "volume-too-big", "volume", "%u x %u x %u samples are more than one launch covers",
+                               j.n[0], j.n[1], j.n[2]);
+    j.plane = (uint32_t)plane;
+    j.blocks = (uint32_t)blocks;
+    return 0;
+}
+
+/* Exclusive sums of the blocks' totals in place. */
+int scan(struct recon_ctx *ctx, Scratch &scratch, job &j)
+{
+    uint64_t n = 2 * j.all_blocks + 1;
+    size_t size = 0;
+    char *room;
+
+    if (cuda_ok(ctx, cub::DeviceScan::ExclusiveSum(nullptr, size, j.totals, j.totals, n, cuda_stream(ctx)), "scan") ||
+        !(room = scratch.take<char>(size ? size : 1)))
+        return -1;
+    return cuda_ok(ctx, cub::DeviceScan::ExclusiveSum(room, size, j.totals, j.totals, n, cuda_stream(ctx)), "scan");
+}
+
 /* Sides, cells and counts; totals[3]: vertices, faces, samples that are not a number. */
-int survey(struct recon_ctx *ctx, Scratch &scratch, job &j, unsigned blocks, uint64_t totals[3])
+int survey(struct recon_ctx *ctx, Scratch &scratch, job &j, uint64_t totals[3])
 {
     cudaStream_t queue = cuda_stream(ctx);
+    uint64_t all = (uint64_t)j.plane * j.n[0], *told = (uint64_t *)cuda_pinned(ctx, 3 * sizeof(uint64_t));
+    uint32_t blocks = (j.plane + SIDES / 32 * RUN - 1) / (SIDES / 32 * RUN);
     unsigned long long *nans;
-    void *room = nullptr;
-    size_t size = 0;
 
-    if (!(j.flags = scratch.take<uint8_t>(j.all)) || !(j.code = scratch.take<uint8_t>(j.all)) ||
-        !(j.vertex = scratch.take<uint64_t>(blocks + 1ull)) || !(j.face = scratch.take<uint64_t>(blocks + 1ull)) ||
-        !(nans = scratch.take<unsigned long long>(1)))
+    if (!told || !(j.inside = scratch.take<uint32_t>(all)) || (j.weight && !(j.seen = scratch.take<uint32_t>(all))) ||
+        !(j.owned = scratch.take<uint4>(all)) || !(j.count = scratch.take<uint32_t>(all)) ||
+        !(j.first = scratch.take<uint32_t>(all)) || !(j.totals = scratch.take<uint64_t>(2 * j.all_blocks + 1)) ||
+        !(nans = scratch.take<unsigned long long>(1)) ||
+        cuda_ok(ctx, cudaMemsetAsync(nans, 0, 8, queue), "cudaMemset") ||
+        cuda_ok(ctx, cudaMemsetAsync(j.totals + 2 * j.all_blocks, 0, 8, queue), "cudaMemset"))
         return -1;
-    if (cuda_ok(ctx, cudaMemsetAsync(nans, 0, 8, queue), "cudaMemset") ||
-        cuda_ok(ctx, cudaMemsetAsync(j.vertex + blocks, 0, 8, queue), "cudaMemset") ||
-        cuda_ok(ctx, cudaMemsetAsync(j.face + blocks, 0, 8, queue), "cudaMemset"))
+    make_sides<<<blocks * j.n[0], SIDES, 0, queue>>>(j, blocks, nans);
+    classify<<<(unsigned)j.all_blocks, THREADS, 0, queue>>>(j);
+    if (cuda_launched(ctx, "marching cubes, counting") || scan(ctx, scratch, j))
         return -1;
-    make_sides<<<blocks, THREADS, 0, queue>>>(j, nans);
-    make_cells<<<blocks, THREADS, 0, queue>>>(j);
-    count<<<blocks, THREADS, 0, queue>>>(j);
-    if (cuda_launched(ctx, "marching cubes, counting") || scan(ctx, scratch, j.vertex, blocks + 1ull, room, size) ||
-        scan(ctx, scratch, j.face, blocks + 1ull, room, size) ||
-        cuda_ok(ctx, cudaMemcpyAsync(&totals[0], j.vertex + blocks, 8, cudaMemcpyDeviceToHost, queue), "download") ||
-        cuda_ok(ctx, cudaMemcpyAsync(&totals[1], j.face + blocks, 8, cudaMemcpyDeviceToHost, queue), "download") ||
-        cuda_ok(ctx, cudaMemcpyAsync(&totals[2], nans, 8, cudaMemcpyDeviceToHost, queue), "download"))
+    tell<<<1, 1, 0, queue>>>(j, nans, told);
+    if (cuda_launched(ctx, "marching cubes, counting") ||
+        cuda_ok(ctx, cudaStreamSynchronize(queue), "marching cubes, counting"))
         return -1;
-    return cuda_ok(ctx, cudaStreamSynchronize(queue), "marching cubes, counting");
+    memcpy(totals, told, 3 * sizeof(*told));
+    return 0;
 }
 
 /* The reason why there is no surface, told from a copy on the host. */
@@ -413,16 +394,28 @@ int take_mesh(struct recon_ctx *ctx, const struct recon_volume *v, job &j, const
     return 0;
 }
 
+/* A byte a sample in whole words, and the blocks' totals. */
+uint64_t scratch_bytes(const struct recon_volume *v, bool pad)
+{
+    uint64_t more = pad ? 2 : 0, words = (v->dim[2] + more + 31) / 32, plane = (v->dim[1] + more) * words;
+
+    return (v->dim[0] + more) * (plane * WORD_BYTES + (plane + THREADS - 1) / THREADS * 16) + (1 << 20);
+}
+
+void to_device(const struct recon_volume *v, const struct recon_value *params, struct recon_cost *cost)
+{
+    cost->device_bytes = cost->host_bytes + scratch_bytes(v, params[MC_PAD].i != 0);
+    cost->host_bytes = 0;
+}
+
 int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost)
 {
     const struct recon_volume *v = in ? (const struct recon_volume *)in[0] : nullptr;
 
     (void)ctx;
-    (void)params;
     if (v) {
-        mc_bound(v, PER_SAMPLE, cost);
-        cost->device_bytes = cost->host_bytes;
-        cost->host_bytes = 0;
+        mc_bound(v, 0, cost);
+        to_device(v, params, cost);
     }
     return 0;
 }
@@ -435,25 +428,19 @@ int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *
     job j = job_of(v, params);
     uint64_t totals[3] = { 0, 0, 0 };
     Scratch scratch(ctx);
-    unsigned blocks;
 
-    if (j.down > UINT32_MAX || j.all / THREADS >= 0x7fffffff)
-        return ctx->host->fail(ctx, 65, "volume-too-big", "volume", "%u x %u x %u samples are more than one launch covers",
-                               j.n[0], j.n[1], j.n[2]);
-    blocks = blocks_of(j.all, THREADS);
-    if (survey(ctx, scratch, j, blocks, totals) || take_mesh(ctx, v, j, totals, m) ||
-        !(j.first = scratch.take<uint32_t>(j.all)))
+    if (measure(ctx, j) || survey(ctx, scratch, j, totals) || take_mesh(ctx, v, j, totals, m))
         return -1;
     if (totals[2])
         ctx->host->log(ctx, RECON_WARN, nullptr, "volume", "%llu samples are not a number and count as outside",
                        (unsigned long long)totals[2]);
-    make_points<<<blocks, THREADS, 0, cuda_stream(ctx)>>>(j);
-    make_faces<<<blocks, THREADS, 0, cuda_stream(ctx)>>>(j);
+    j.weight = v->weight; /* colours are mixed by it, whatever is observed */
+    make_points<<<(unsigned)j.all_blocks, THREADS, 0, cuda_stream(ctx)>>>(j);
+    make_faces<<<(unsigned)j.all_blocks, THREADS, 0, cuda_stream(ctx)>>>(j);
     if (cuda_launched(ctx, "marching cubes"))
         return -1;
-    mc_cost(v, m, PER_SAMPLE, cost);
-    cost->device_bytes = cost->host_bytes;
-    cost->host_bytes = 0;
+    mc_cost(v, m, 0, cost);
+    to_device(v, params, cost);
     return 0;
 }
 

@@ -224,28 +224,33 @@ struct samples {
     uint64_t n;
 };
 
-/* One thread a sample: its block is marked when a surface may be there; near one, it counts along each axis. */
+/* One thread a sample: its block is marked when a surface may be there; near one, it counts along each axis. The lanes of
+ * a warp mostly stand in one row: there they count together along x and y. */
 __global__ void __launch_bounds__(ROUND) find_surface(samples v, uint8_t *mark, unsigned long long *counts)
 {
-    uint64_t at = (uint64_t)blockIdx.x * ROUND + threadIdx.x, down = (uint64_t)v.dim[1] * v.dim[2], rest;
-    uint32_t x, y, z;
-    float d;
+    uint64_t at = (uint64_t)blockIdx.x * ROUND + threadIdx.x, row = at / v.dim[2];
+    uint32_t x = (uint32_t)(row / v.dim[1]), y = (uint32_t)(row - (uint64_t)x * v.dim[1]),
+             z = (uint32_t)(at - row * v.dim[2]), votes, strangers;
+    bool is = at < v.n && (!v.weight || v.weight[at] > 0), near = false;
 
-    if (at >= v.n || (v.weight && !(v.weight[at] > 0)))
-        return;
-    d = v.tsdf[at];
-    if (!(d < 1))
-        return;
-    x = (uint32_t)(at / down);
-    rest = at - x * down;
-    y = (uint32_t)(rest / v.dim[2]);
-    z = (uint32_t)(rest - (uint64_t)y * v.dim[2]);
-    mark[((uint64_t)(x / 8) * v.blocks[1] + y / 8) * v.blocks[2] + z / 8] = 1;
-    if (d < 0.5f && d > -0.5f) {
+    if (is) {
+        float d = v.tsdf[at];
+
+        if (d < 1)
+            mark[((uint64_t)(x / 8) * v.blocks[1] + y / 8) * v.blocks[2] + z / 8] = 1;
+        near = d < 0.5f && d > -0.5f;
+    }
+    votes = __ballot_sync(0xffffffffu, near);
+    strangers = __ballot_sync(0xffffffffu, (uint32_t)row != __shfl_sync(0xffffffffu, (uint32_t)row, 0));
+    if (strangers && near) {
         atomicAdd(&counts[x], 1ull);
         atomicAdd(&counts[v.dim[0] + y], 1ull);
-        atomicAdd(&counts[v.dim[0] + v.dim[1] + z], 1ull);
+    } else if (!strangers && votes && threadIdx.x % 32 == 0) {
+        atomicAdd(&counts[x], (unsigned long long)__popc(votes));
+        atomicAdd(&counts[v.dim[0] + y], (unsigned long long)__popc(votes));
     }
+    if (near)
+        atomicAdd(&counts[v.dim[0] + v.dim[1] + z], 1ull);
 }
 
 /* A block also answers for the first samples of the next along each axis. */
@@ -329,6 +334,34 @@ int preview_save(struct recon_ctx *ctx, const struct recon_value *params, const 
     return rc;
 }
 
+/* Device time of the work; the rest of a preview is its PNG, which the host makes. */
+struct stopwatch {
+    cudaEvent_t event[2];
+    stopwatch() : event() {}
+    ~stopwatch()
+    {
+        for (cudaEvent_t e : event)
+            if (e)
+                cudaEventDestroy(e);
+    }
+    int mark(struct recon_ctx *ctx, int i)
+    {
+        return cuda_ok(ctx, cudaEventCreate(&event[i]), "cudaEventCreate") ||
+                       cuda_ok(ctx, cudaEventRecord(event[i], cuda_stream(ctx)), "cudaEventRecord")
+                   ? -1 : 0;
+    }
+    int elapsed(struct recon_ctx *ctx, double *ret)
+    {
+        float ms = 0;
+
+        if (cuda_ok(ctx, cudaEventSynchronize(event[1]), "preview") ||
+            cuda_ok(ctx, cudaEventElapsedTime(&ms, event[0], event[1]), "cudaEventElapsedTime"))
+            return -1;
+        *ret = ms;
+        return 0;
+    }
+};
+
 int preview_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out,
                 struct recon_cost *cost)
 {
@@ -339,10 +372,11 @@ int preview_run(struct recon_ctx *ctx, const void *const *in, const struct recon
     struct view w;
     uint8_t *pixels;
     uint64_t bytes;
-    double box[6];
+    double box[6], device_ms = 0;
+    stopwatch watch;
     int rc;
 
-    if (survey(ctx, v, scratch, &f.block, box))
+    if (watch.mark(ctx, 0) || survey(ctx, v, scratch, &f.block, box))
         return -1;
     preview_view_box(v, params, box, &w);
     dim3 grid((w.width + SIDE - 1) / SIDE, (w.height + SIDE - 1) / SIDE);
@@ -350,11 +384,12 @@ int preview_run(struct recon_ctx *ctx, const void *const *in, const struct recon
     if (!(pixels = (uint8_t *)cuda_alloc(ctx, bytes)))
         return -1;
     preview_pixels<<<grid, SIDE * SIDE, 0, cuda_stream(ctx)>>>(f, v->rgb, w, (int)params[PREVIEW_SAMPLES].i, pixels);
-    rc = cuda_launched(ctx, "preview");
+    rc = cuda_launched(ctx, "preview") || watch.mark(ctx, 1) || watch.elapsed(ctx, &device_ms) ? -1 : 0;
     if (rc == 0)
         rc = preview_save(ctx, params, pixels, bytes);
     preview_bound_here(ctx, in, params, cost);
     cost->copied_bytes = bytes;
+    cost->device_ms = device_ms;
     if (rc == 0 && image) {
         memset(image, 0, sizeof(*image));
         image->width = w.width;

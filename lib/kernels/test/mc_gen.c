@@ -211,7 +211,7 @@ int main(void)
     printf(
         "/* kernels/mc_tables.h - made by test/mc_gen.c, which says how; do not edit. C11, C++ and CUDA. */\n"
         "#ifndef KERNELS_MC_TABLES_H\n#define KERNELS_MC_TABLES_H\n#include <stdint.h>\n\n"
-        "#ifdef __CUDACC__\n#define MC_TABLE static __constant__ const\n#else\n#define MC_TABLE static "
+        "#ifdef __CUDACC__\n#define MC_TABLE static __device__ const\n#else\n#define MC_TABLE static "
         "const\n"
         "#endif\n\n#define MC_ENTRIES %d\n#define MC_TRIANGLES %d\n#define MC_MOST %d /* triangles of a cell "
         "*/\n"

@@ -9,6 +9,7 @@
 uint3 fake_thread, fake_block;
 dim3 fake_dim;
 int fake_votes[1024];
+unsigned fake_lanes[1024];
 
 /* ---- threads that take turns ---- */
 
@@ -19,21 +20,62 @@ static bool done[THREADS];
 static unsigned current;
 static const std::function<void()> *called;
 
+/* Those who wait for each other: a block, or one of its warps. Threads that have ended are not waited for. */
+struct meeting {
+    unsigned live, arrived, round;
+};
+static meeting block_meeting, warp_meeting[THREADS / 32];
+
+static void open_if_full(meeting &m)
+{
+    if (m.arrived < m.live)
+        return;
+    m.arrived = 0;
+    m.round++;
+}
+
+static void wait_at(meeting &m)
+{
+    unsigned round = m.round;
+
+    m.arrived++;
+    open_if_full(m);
+    while (m.round == round)
+        swapcontext(&thread[current], &home);
+}
+
+static void leave(meeting &m)
+{
+    m.live--;
+    if (m.arrived)
+        open_if_full(m);
+}
+
 static void body()
 {
     (*called)();
     done[current] = true;
+    leave(block_meeting);
+    leave(warp_meeting[current / 32]);
 }
 
 void fake_barrier()
 {
-    swapcontext(&thread[current], &home);
+    wait_at(block_meeting);
+}
+
+void fake_warp_barrier()
+{
+    wait_at(warp_meeting[current / 32]);
 }
 
 static void run_block(unsigned n)
 {
     bool any = true;
 
+    block_meeting = meeting{ n, 0, 0 };
+    for (unsigned w = 0; 32 * w < n; w++)
+        warp_meeting[w] = meeting{ n - 32 * w < 32 ? n - 32 * w : 32, 0, 0 };
     for (unsigned t = 0; t < n; t++) {
         done[t] = false;
         getcontext(&thread[t]);

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 
 #undef __global__
@@ -29,6 +30,7 @@ extern dim3 fake_dim;
 #define blockDim fake_dim
 
 void fake_barrier();
+void fake_warp_barrier();
 void fake_run(dim3 grid, dim3 block, const std::function<void()> &call);
 template <typename F, typename... A> void fake_launch(F f, dim3 grid, dim3 block, A... a)
 {
@@ -51,9 +53,71 @@ static inline int __syncthreads_or(int v)
     fake_barrier();
     return any;
 }
+/* Of a whole warp whose lanes come here together. */
+extern unsigned fake_lanes[1024];
+static inline unsigned __ballot_sync(unsigned, bool v)
+{
+    unsigned first = threadIdx.x & ~31u, votes = 0;
+
+    fake_lanes[threadIdx.x] = v;
+    fake_warp_barrier();
+    for (unsigned i = 0; i < 32 && first + i < blockDim.x; i++)
+        votes |= fake_lanes[first + i] << i;
+    fake_warp_barrier();
+    return votes;
+}
+static inline unsigned __shfl_sync(unsigned, unsigned v, unsigned lane)
+{
+    unsigned got;
+
+    fake_lanes[threadIdx.x] = v;
+    fake_warp_barrier();
+    got = fake_lanes[(threadIdx.x & ~31u) + lane];
+    fake_warp_barrier();
+    return got;
+}
+static inline unsigned __shfl_up_sync(unsigned mask, unsigned v, unsigned d)
+{
+    unsigned lane = threadIdx.x & 31u;
+
+    return __shfl_sync(mask, v, lane >= d ? lane - d : lane);
+}
+static inline unsigned __float_as_uint(float f)
+{
+    unsigned u;
+
+    memcpy(&u, &f, 4);
+    return u;
+}
+static inline float __uint_as_float(unsigned u)
+{
+    float f;
+
+    memcpy(&f, &u, 4);
+    return f;
+}
+static inline float __frcp_rn(float v)
+{
+    return 1.0f / v;
+}
+static inline float __fdividef(float a, float b) /* within 2 ulp on a device */
+{
+    return a / b * 1.0000001f;
+}
+static inline int __ffs(int v)
+{
+    return __builtin_ffs(v);
+}
 static inline int __popc(unsigned v)
 {
     return __builtin_popcount(v);
+}
+template <typename T> static inline T atomicMax(T *p, T v)
+{
+    T old = *p;
+
+    *p = v > old ? v : old;
+    return old;
 }
 template <typename T> static inline T atomicAdd(T *p, T v)
 {
