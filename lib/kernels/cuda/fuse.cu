@@ -44,10 +44,13 @@ struct work {
 
 __global__ void fill_one(float *p, uint64_t n)
 {
-    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    uint64_t i = 4 * ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x);
 
-    if (i < n)
-        p[i] = 1.0f;
+    if (i + 4 <= n)
+        *(float4 *)(p + i) = make_float4(1, 1, 1, 1);
+    else
+        for (; i < n; i++)
+            p[i] = 1;
 }
 
 /* A block a strip of a frame. Depths are positive, so their bits are ordered as they are. */
@@ -326,14 +329,23 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) fuse_tiles(volume t, const 
         atomicAdd(w.updates, (unsigned long long)sum);
 }
 
+__device__ uint8_t whole_color(uint16_t mean)
+{
+    uint32_t c = ((uint32_t)mean + 128) >> 8;
+
+    return (uint8_t)(c > 255 ? 255 : c);
+}
 __global__ void finish_color(const uint16_t *color, uint8_t *rgb, uint64_t n)
 {
-    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    uint64_t i = 4 * ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x);
 
-    if (i < n) {
-        uint32_t c = ((uint32_t)color[i] + 128) >> 8;
+    if (i + 4 <= n) {
+        ushort4 c = *(const ushort4 *)(color + i);
 
-        rgb[i] = (uint8_t)(c > 255 ? 255 : c);
+        *(uchar4 *)(rgb + i) = make_uchar4(whole_color(c.x), whole_color(c.y), whole_color(c.z), whole_color(c.w));
+    } else {
+        for (; i < n; i++)
+            rgb[i] = whole_color(color[i]);
     }
 }
 
@@ -477,7 +489,7 @@ int fusing::start_up()
     if (make_work() || cuda_ok(ctx, cudaEventRecord(begun[0], cuda_stream(ctx)), "cudaEventRecord") ||
         cuda_ok(ctx, cudaMemsetAsync(t.weight, 0, n * 4, cuda_stream(ctx)), "cudaMemset"))
         return -1;
-    fill_one<<<blocks_of(n, 256), 256, 0, cuda_stream(ctx)>>>(t.tsdf, n);
+    fill_one<<<blocks_of(n, 1024), 256, 0, cuda_stream(ctx)>>>(t.tsdf, n);
     if (cuda_launched(ctx, "filling the volume"))
         return -1;
     /* the device memory of the copies was taken in order of the main queue */
@@ -699,7 +711,7 @@ int take_color(struct recon_ctx *ctx, const volume &t, struct recon_volume *v, u
     v->rgb = (uint8_t *)cuda_alloc(ctx, voxels * 3);
     if (!v->rgb)
         return -1;
-    finish_color<<<blocks_of(voxels * 3, 256), 256, 0, cuda_stream(ctx)>>>(t.color, v->rgb, voxels * 3);
+    finish_color<<<blocks_of(voxels * 3, 1024), 256, 0, cuda_stream(ctx)>>>(t.color, v->rgb, voxels * 3);
     return cuda_launched(ctx, "colours of the volume");
 }
 

@@ -2,10 +2,11 @@
  *   sides    the volume is read once: a bit a sample, inside or not, observed or not
  *   classify by bits, 32 samples at a time: which of a sample's three edges (and the centre of its cell) carry a vertex;
  *            vertices and faces of each word and of each block of words, whose exclusive sums are where the block's begin
- *   points   vertices to their places, and the number of each word's first
+ *   list     the words that have some, in order, each with the numbers of its first vertex and face
+ *   points   vertices to their places
  *   faces    triangles, by the words around the cell
- * In the last three, blocks without a surface leave at once; in the others a warp takes a word that has one. Order and
- * arithmetic are cpu/marching_cubes.c's: the meshes are the same. */
+ * In the last two a warp takes a word of the list. Order and arithmetic are cpu/marching_cubes.c's: the meshes are the
+ * same. */
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cmath>
@@ -14,42 +15,31 @@
 
 namespace {
 
-enum { THREADS = 128, WARPS = THREADS / 32, RUN = 8, SIDES = 256, WORD_BYTES = 32 };
+enum { THREADS = 128, WARPS = THREADS / 32, RUN = 8, SIDES = 256, WORD_BYTES = 56 };
 #define ALL_LANES 0xffffffffu
+#define LISTED 0x80000000u /* of a word's count: vertices of a block are at most 128 * 128, faces 128 * 384 */
 
 /* ---- sides ---- */
-
-/* One sample: whether it is there; its value, one that is outside for padding. */
-struct sample {
-    float f, weight;
-    bool in_row, in_volume;
-};
-__device__ sample sample_at(const job &j, bool wanted, uint32_t x, uint32_t y, uint32_t z)
-{
-    sample s = { 0, 0, wanted && z < j.n[2], false };
-    uint64_t at = 0;
-
-    s.in_volume = s.in_row && source_of(j, x, y, z, &at);
-    if (s.in_volume) {
-        s.f = j.tsdf[at];
-        s.weight = j.seen ? j.weight[at] : 0;
-    }
-    return s;
-}
 
 /* A warp RUN words, a lane a sample of each. */
 __global__ void __launch_bounds__(SIDES) make_sides(job j, uint32_t blocks, unsigned long long *nans)
 {
-    uint32_t lane = threadIdx.x % 32, x = blockIdx.x / blocks,
+    uint32_t lane = threadIdx.x % 32, x = blockIdx.x / blocks, pad = (uint32_t)j.rule.pad,
              word = ((blockIdx.x - x * blocks) * (SIDES / 32) + threadIdx.x / 32) * RUN, y = word / j.words,
-             w = word - y * j.words, mine = 0, mine_seen = 0;
-    sample s[RUN];
+             w = word - y * j.words, mine = 0, mine_seen = 0, bad = 0, in_row = 0;
+    float f[RUN], weight[RUN];
 
     if (word >= j.plane)
         return;
 #pragma unroll
-    for (int i = 0; i < RUN; i++) {
-        s[i] = sample_at(j, word + i < j.plane, x, y, 32 * w + lane);
+    for (uint32_t i = 0; i < RUN; i++) { /* what is less than 0 wraps to more than any dimension */
+        uint32_t z = 32 * w + lane - pad;
+        uint64_t at = ((uint64_t)(x - pad) * j.dim[1] + (y - pad)) * j.dim[2] + z;
+        bool in_volume = x - pad < j.dim[0] && y - pad < j.dim[1] && z < j.dim[2] && word + i < j.plane;
+
+        f[i] = in_volume ? j.tsdf[at] : j.rule.ge ? -INFINITY : INFINITY;
+        weight[i] = in_volume && j.seen ? j.weight[at] : INFINITY;
+        in_row |= (uint32_t)(32 * w + lane < j.n[2]) << i;
         if (++w == j.words) {
             w = 0;
             y++;
@@ -57,19 +47,18 @@ __global__ void __launch_bounds__(SIDES) make_sides(job j, uint32_t blocks, unsi
     }
 #pragma unroll
     for (uint32_t i = 0; i < RUN; i++) {
-        bool below = s[i].f < j.least, above = s[i].f >= j.least; /* neither: not a number */
-        uint32_t in = __ballot_sync(ALL_LANES, s[i].in_volume && (j.rule.ge ? above : below)),
-                 bad = __ballot_sync(ALL_LANES, s[i].in_volume && !below && !above);
+        uint32_t in = __ballot_sync(ALL_LANES, j.rule.ge ? f[i] >= j.least : f[i] < j.least);
 
         mine = lane == i ? in : mine;
+        bad += f[i] != f[i];
         if (j.seen) {
-            uint32_t seen = __ballot_sync(ALL_LANES, s[i].in_row && (!s[i].in_volume || s[i].weight > (float)j.rule.min_weight));
+            uint32_t seen = __ballot_sync(ALL_LANES, (in_row >> i & 1) && weight[i] > (float)j.rule.min_weight);
 
             mine_seen = lane == i ? seen : mine_seen;
         }
-        if (lane == 0 && bad)
-            atomicAdd(nans, (unsigned long long)__popc(bad));
     }
+    if (bad)
+        atomicAdd(nans, (unsigned long long)bad);
     if (lane < RUN && word + lane < j.plane) {
         j.inside[(uint64_t)x * j.plane + word + lane] = mine;
         if (j.seen)
@@ -108,7 +97,7 @@ __global__ void __launch_bounds__(THREADS) classify(job j)
         n = vertices = faces = 0;
     if (!__syncthreads_or(any)) {
         if (threadIdx.x == 0)
-            j.totals[blockIdx.x] = j.totals[j.all_blocks + blockIdx.x] = 0;
+            j.totals[blockIdx.x] = j.totals[j.all_blocks + blockIdx.x] = j.totals[2 * j.all_blocks + blockIdx.x] = 0;
         return;
     }
     of_word[threadIdx.x] = faces_of[threadIdx.x] = 0;
@@ -145,82 +134,78 @@ __global__ void __launch_bounds__(THREADS) classify(job j)
     }
     __syncthreads();
     if (place_in_plane(j, blockIdx.x, threadIdx.x, &p))
-        j.count[p.at] = of_word[threadIdx.x] | faces_of[threadIdx.x] << 16;
+        j.count[p.at] = of_word[threadIdx.x] | faces_of[threadIdx.x] << 15 | (any ? LISTED : 0);
     if (faces_of[threadIdx.x])
         atomicAdd(&faces, faces_of[threadIdx.x]);
     __syncthreads();
     if (threadIdx.x == 0) {
         j.totals[blockIdx.x] = vertices;
         j.totals[j.all_blocks + blockIdx.x] = faces;
+        j.totals[2 * j.all_blocks + blockIdx.x] = n;
     }
 }
 
-/* What the host asks of the sums: vertices, faces, samples that are not a number. */
+/* What the host asks of the sums: vertices, faces, words with a surface, samples that are not a number. */
 __global__ void tell(job j, const unsigned long long *nans, uint64_t *ret)
 {
     ret[0] = j.totals[j.all_blocks];
-    ret[1] = j.totals[2 * j.all_blocks] - ret[0];
-    ret[2] = *nans;
+    ret[1] = j.totals[2 * j.all_blocks] - j.totals[j.all_blocks];
+    ret[2] = j.totals[3 * j.all_blocks] - j.totals[2 * j.all_blocks];
+    ret[3] = *nans;
 }
 
-/* The words of a block that have vertices or faces, and what precedes each in the block. */
-struct listing {
-    uint32_t n, before[THREADS]; /* vertices, and faces << 16 */
-    uint8_t whose[THREADS];
-};
-/* False: nothing is there. */
-__device__ bool list_words(const job &j, listing &l)
+/* The words with a surface in their order, each with the numbers of its first vertex and face. */
+__global__ void __launch_bounds__(THREADS) list_words(job j)
 {
     typedef cub::BlockScan<uint32_t, THREADS> Scan;
-    __shared__ typename Scan::TempStorage scratch;
-    uint32_t count, before;
+    __shared__ typename Scan::TempStorage scratch, scratch2;
+    const uint64_t *v = j.totals + blockIdx.x, *f = v + j.all_blocks, *w = f + j.all_blocks;
+    uint32_t count, before, place_in_list;
     place p;
 
-    if (j.totals[blockIdx.x + 1] == j.totals[blockIdx.x] &&
-        j.totals[j.all_blocks + blockIdx.x + 1] == j.totals[j.all_blocks + blockIdx.x])
-        return false;
-    if (threadIdx.x == 0)
-        l.n = 0;
-    count = place_in_plane(j, blockIdx.x, threadIdx.x, &p) ? j.count[p.at] : 0;
-    Scan(scratch).ExclusiveSum(count, before); /* at most 128 * 384 faces: no carry */
-    __syncthreads();
-    if (count) {
-        uint32_t at = atomicAdd(&l.n, 1u);
+    if (w[0] == w[1])
+        return;
+    bool is = place_in_plane(j, blockIdx.x, threadIdx.x, &p);
 
-        l.whose[at] = (uint8_t)threadIdx.x;
-        l.before[at] = before;
+    count = is ? j.count[p.at] : 0;
+    is = is && (count & LISTED);
+    Scan(scratch).ExclusiveSum(count & ~LISTED, before);
+    Scan(scratch2).ExclusiveSum(is, place_in_list);
+    if (is) {
+        entry e = { f[0] - j.totals[j.all_blocks] + (before >> 15), (uint32_t)v[0] + (before & 0x7fff), blockIdx.x,
+                    threadIdx.x };
+
+        j.list[w[0] - j.totals[2 * j.all_blocks] + place_in_list] = e;
+        j.first[p.at] = e.first;
     }
-    __syncthreads();
-    return true;
 }
 
+/* ---- points ---- */
+
+/* A warp a word of the list. */
 __global__ void __launch_bounds__(THREADS) make_points(job j)
 {
-    __shared__ listing l;
     uint32_t lane = threadIdx.x % 32;
+    uint64_t i = (uint64_t)blockIdx.x * WARPS + threadIdx.x / 32;
 
-    if (!list_words(j, l))
+    if (i >= j.listed)
         return;
-    for (uint32_t i = threadIdx.x / 32; i < l.n; i += WARPS) {
-        uint64_t first = j.totals[blockIdx.x] + (l.before[i] & 0xffff);
-        place p;
+    entry e = j.list[i];
+    place p;
 
-        place_in_plane(j, blockIdx.x, l.whose[i], &p);
-        uint4 o = j.owned[p.at];
-        uint32_t own[3] = { o.x, o.y, o.z };
-        int64_t s[3] = { p.x, p.y, 32 * p.w + lane };
+    place_in_plane(j, e.block, e.thread, &p);
+    uint4 o = j.owned[p.at];
+    uint32_t own[3] = { o.x, o.y, o.z };
+    int64_t s[3] = { p.x, p.y, 32 * p.w + lane };
 
-        if (lane == 0)
-            j.first[p.at] = (uint32_t)first;
-        for (int axis = 0; axis < 3; axis++)
-            if (own[axis] >> lane & 1)
-                put(j, first + rank_of(o, lane, axis), edge_point(j, s, axis));
-        if (o.w >> lane & 1) {
-            spot at = { p.x, p.y, 32 * p.w + lane };
+    for (int axis = 0; axis < 3; axis++)
+        if (own[axis] >> lane & 1)
+            put(j, e.first + rank_of(o, lane, axis), edge_point(j, s, axis));
+    if (o.w >> lane & 1) {
+        spot at = { p.x, p.y, 32 * p.w + lane };
 
-            put(j, first + rank_of(o, lane, 3),
-                centre_point(j, at, mc_centre[entry_of(j, at, code_of(cells_of(j, p), lane))]));
-        }
+        put(j, e.first + rank_of(o, lane, 3),
+            centre_point(j, at, mc_centre[entry_of(j, at, code_of(cells_of(j, p), lane))]));
     }
 }
 
@@ -251,32 +236,28 @@ __device__ uint32_t sum_before(uint32_t v, uint32_t lane)
 
 __global__ void __launch_bounds__(THREADS) make_faces(job j)
 {
-    __shared__ listing l;
-    uint32_t lane = threadIdx.x % 32;
+    uint32_t lane = threadIdx.x % 32, n = 0;
+    uint64_t i = (uint64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+    int in_table = 0, code;
 
-    if (!list_words(j, l))
+    if (i >= j.listed)
         return;
-    for (uint32_t i = threadIdx.x / 32; i < l.n; i += WARPS) {
-        uint64_t base = j.totals[j.all_blocks + blockIdx.x] - j.totals[j.all_blocks] + (l.before[i] >> 16);
-        uint32_t n = 0;
-        int entry = 0, code;
-        place p;
+    entry e = j.list[i];
+    place p;
 
-        place_in_plane(j, blockIdx.x, l.whose[i], &p);
-        code = column_of(j, p, 0, 0).here >> lane & 1 ? code_of(cells_of(j, p), lane) : 0;
-        if (code && code != 255) {
-            spot at = { p.x, p.y, 32 * p.w + lane };
+    place_in_plane(j, e.block, e.thread, &p);
+    code = column_of(j, p, 0, 0).here >> lane & 1 ? code_of(cells_of(j, p), lane) : 0;
+    if (code && code != 255) {
+        spot at = { p.x, p.y, 32 * p.w + lane };
 
-            entry = entry_of(j, at, code);
-            n = (uint32_t)(mc_offset[entry + 1] - mc_offset[entry]);
-        }
-        uint32_t *to = j.index + 3 * (base + sum_before(n, lane));
-        const uint8_t *edges = &mc_triangle[3 * mc_offset[entry]];
-
-        for (uint32_t t = 0; t < 3 * n; t++)
-            to[t] = edges[t] == MC_CENTRE ? j.first[p.at] + rank_of(j.owned[p.at], lane, 3)
-                                          : edge_id(j, p.at, lane, edges[t]);
+        in_table = entry_of(j, at, code);
+        n = (uint32_t)(mc_offset[in_table + 1] - mc_offset[in_table]);
     }
+    uint32_t *to = j.index + 3 * (e.face + sum_before(n, lane));
+    const uint8_t *edges = &mc_triangle[3 * mc_offset[in_table]];
+
+    for (uint32_t t = 0; t < 3 * n; t++)
+        to[t] = edges[t] == MC_CENTRE ? e.first + rank_of(j.owned[p.at], lane, 3) : edge_id(j, p.at, lane, edges[t]);
 }
 
 /* ---- host ---- */
@@ -308,7 +289,7 @@ int measure(struct recon_ctx *ctx, job &j)
     uint64_t plane = (uint64_t)j.n[1] * j.words, blocks = (plane + THREADS - 1) / THREADS;
 
     j.all_blocks = blocks * j.n[0];
-    if (plane > 0x7fffffff || 2 * j.all_blocks > 0x7fffffff)
+    if (plane > 0x7fffffff || 3 * j.all_blocks > 0x7fffffff)
         return ctx->host->fail(ctx, 65, "volume-too-big", "volume", "%u x %u x %u samples are more than one launch covers",
                                j.n[0], j.n[1], j.n[2]);
     j.plane = (uint32_t)plane;
@@ -319,7 +300,7 @@ int measure(struct recon_ctx *ctx, job &j)
 /* Exclusive sums of the blocks' totals in place. */
 int scan(struct recon_ctx *ctx, Scratch &scratch, job &j)
 {
-    uint64_t n = 2 * j.all_blocks + 1;
+    uint64_t n = 3 * j.all_blocks + 1;
     size_t size = 0;
     char *room;
 
@@ -329,20 +310,22 @@ int scan(struct recon_ctx *ctx, Scratch &scratch, job &j)
     return cuda_ok(ctx, cub::DeviceScan::ExclusiveSum(room, size, j.totals, j.totals, n, cuda_stream(ctx)), "scan");
 }
 
-/* Sides, cells and counts; totals[3]: vertices, faces, samples that are not a number. */
-int survey(struct recon_ctx *ctx, Scratch &scratch, job &j, uint64_t totals[3])
+enum { VERTICES, FACES, WORDS, NANS, TOTALS };
+
+/* Sides and counts. */
+int survey(struct recon_ctx *ctx, Scratch &scratch, job &j, uint64_t totals[TOTALS])
 {
     cudaStream_t queue = cuda_stream(ctx);
-    uint64_t all = (uint64_t)j.plane * j.n[0], *told = (uint64_t *)cuda_pinned(ctx, 3 * sizeof(uint64_t));
+    uint64_t all = (uint64_t)j.plane * j.n[0], *told = (uint64_t *)cuda_pinned(ctx, TOTALS * sizeof(uint64_t));
     uint32_t blocks = (j.plane + SIDES / 32 * RUN - 1) / (SIDES / 32 * RUN);
     unsigned long long *nans;
 
     if (!told || !(j.inside = scratch.take<uint32_t>(all)) || (j.weight && !(j.seen = scratch.take<uint32_t>(all))) ||
         !(j.owned = scratch.take<uint4>(all)) || !(j.count = scratch.take<uint32_t>(all)) ||
-        !(j.first = scratch.take<uint32_t>(all)) || !(j.totals = scratch.take<uint64_t>(2 * j.all_blocks + 1)) ||
+        !(j.first = scratch.take<uint32_t>(all)) || !(j.totals = scratch.take<uint64_t>(3 * j.all_blocks + 1)) ||
         !(nans = scratch.take<unsigned long long>(1)) ||
         cuda_ok(ctx, cudaMemsetAsync(nans, 0, 8, queue), "cudaMemset") ||
-        cuda_ok(ctx, cudaMemsetAsync(j.totals + 2 * j.all_blocks, 0, 8, queue), "cudaMemset"))
+        cuda_ok(ctx, cudaMemsetAsync(j.totals + 3 * j.all_blocks, 0, 8, queue), "cudaMemset"))
         return -1;
     make_sides<<<blocks * j.n[0], SIDES, 0, queue>>>(j, blocks, nans);
     classify<<<(unsigned)j.all_blocks, THREADS, 0, queue>>>(j);
@@ -352,7 +335,7 @@ int survey(struct recon_ctx *ctx, Scratch &scratch, job &j, uint64_t totals[3])
     if (cuda_launched(ctx, "marching cubes, counting") ||
         cuda_ok(ctx, cudaStreamSynchronize(queue), "marching cubes, counting"))
         return -1;
-    memcpy(totals, told, 3 * sizeof(*told));
+    memcpy(totals, told, TOTALS * sizeof(*told));
     return 0;
 }
 
@@ -376,11 +359,11 @@ int refuse_empty(struct recon_ctx *ctx, const struct recon_volume *v, const stru
     return rc;
 }
 
-int take_mesh(struct recon_ctx *ctx, const struct recon_volume *v, job &j, const uint64_t totals[3], struct recon_mesh *m)
+int take_mesh(struct recon_ctx *ctx, const struct recon_volume *v, job &j, const uint64_t totals[TOTALS], struct recon_mesh *m)
 {
     m->place = RECON_DEVICE;
-    m->vertices = totals[0];
-    m->faces = totals[1];
+    m->vertices = totals[VERTICES];
+    m->faces = totals[FACES];
     if (!m->faces)
         return refuse_empty(ctx, v, &j.rule);
     if (m->vertices > UINT32_MAX)
@@ -394,12 +377,12 @@ int take_mesh(struct recon_ctx *ctx, const struct recon_volume *v, job &j, const
     return 0;
 }
 
-/* A byte a sample in whole words, and the blocks' totals. */
+/* A byte a sample in whole words, the blocks' totals, and the list: 24 bytes a word, were there a surface in each. */
 uint64_t scratch_bytes(const struct recon_volume *v, bool pad)
 {
     uint64_t more = pad ? 2 : 0, words = (v->dim[2] + more + 31) / 32, plane = (v->dim[1] + more) * words;
 
-    return (v->dim[0] + more) * (plane * WORD_BYTES + (plane + THREADS - 1) / THREADS * 16) + (1 << 20);
+    return (v->dim[0] + more) * (plane * WORD_BYTES + (plane + THREADS - 1) / THREADS * 24) + (1 << 20);
 }
 
 void to_device(const struct recon_volume *v, const struct recon_value *params, struct recon_cost *cost)
@@ -425,18 +408,23 @@ int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *
 {
     const struct recon_volume *v = (const struct recon_volume *)in[0];
     struct recon_mesh *m = (struct recon_mesh *)out[0];
+    cudaStream_t queue = cuda_stream(ctx);
     job j = job_of(v, params);
-    uint64_t totals[3] = { 0, 0, 0 };
+    uint64_t totals[TOTALS] = { 0 };
     Scratch scratch(ctx);
 
     if (measure(ctx, j) || survey(ctx, scratch, j, totals) || take_mesh(ctx, v, j, totals, m))
         return -1;
-    if (totals[2])
+    if (totals[NANS])
         ctx->host->log(ctx, RECON_WARN, nullptr, "volume", "%llu samples are not a number and count as outside",
-                       (unsigned long long)totals[2]);
+                       (unsigned long long)totals[NANS]);
     j.weight = v->weight; /* colours are mixed by it, whatever is observed */
-    make_points<<<(unsigned)j.all_blocks, THREADS, 0, cuda_stream(ctx)>>>(j);
-    make_faces<<<(unsigned)j.all_blocks, THREADS, 0, cuda_stream(ctx)>>>(j);
+    j.listed = totals[WORDS];
+    if (!(j.list = scratch.take<entry>(j.listed)))
+        return -1;
+    list_words<<<(unsigned)j.all_blocks, THREADS, 0, queue>>>(j);
+    make_points<<<blocks_of(j.listed, WARPS), THREADS, 0, queue>>>(j);
+    make_faces<<<blocks_of(j.listed, WARPS), THREADS, 0, queue>>>(j);
     if (cuda_launched(ctx, "marching cubes"))
         return -1;
     mc_cost(v, m, 0, cost);

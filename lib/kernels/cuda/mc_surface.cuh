@@ -10,6 +10,11 @@
 
 namespace {
 
+/* A word with a surface: the numbers of its first face and vertex; its place as block and thread of one. */
+struct entry {
+    uint64_t face;
+    uint32_t first, block, thread;
+};
 struct job {
     const float *tsdf, *weight; /* weight NULL: all observed */
     const uint8_t *rgb;
@@ -22,10 +27,12 @@ struct job {
     uint32_t blocks;         /* of words of a plane */
     uint32_t *inside, *seen; /* by word; seen NULL: all observed */
     uint4 *owned;            /* by word: samples that own a vertex along x, y, z and at the centre of their cell */
-    uint32_t *count;         /* by word: vertices, and faces << 16 */
+    uint32_t *count;         /* by word: vertices, faces << 15, LISTED */
     uint32_t *first;         /* by word: number of its first vertex */
-    uint64_t *totals;        /* by block: vertices, then faces; exclusive sums of the whole after */
+    uint64_t *totals;        /* by block: vertices, then faces, then words listed; exclusive sums of the whole after */
     uint64_t all_blocks;
+    entry *list;
+    uint64_t listed;
     float *xyz;
     uint8_t *out_rgb;
     uint32_t *index;

@@ -79,13 +79,29 @@ __global__ void __launch_bounds__(TILE * TILE) render_tiles(const struct scene *
 }
 static_assert(SCENE_PRIMS <= TILE * TILE && sizeof(struct scene) % 4 == 0, "a block looks at all shapes at once");
 
+/* As scene_depth(): a pixel's depth in metres with the losses at edges. */
+__global__ void __launch_bounds__(TILE * TILE) sense(struct scene_view v, const uint16_t *mm, float *depth)
+{
+    uint32_t x = blockIdx.x * TILE + threadIdx.x % TILE, y = blockIdx.y * TILE + threadIdx.x / TILE, w = v.width,
+             at = y * w + x, d;
+
+    if (x >= w || y >= v.height)
+        return;
+    d = mm[at];
+    uint32_t around[4] = { x ? mm[at - 1] : 0u, x + 1 < w ? mm[at + 1] : 0u, y ? mm[at - w] : 0u,
+                           y + 1 < v.height ? mm[at + w] : 0u };
+
+    depth[at] = d && !(v.noise > 0 && scene_edge_lost(&v, at, d, around)) ? (float)(d * 0.001) : 0;
+}
+
 /* Frames are rendered one ahead of use on a queue of their own, into two buffers that take turns. */
 struct renderer {
     struct recon_ctx *ctx;
     cudaStream_t queue;
     cudaEvent_t done[2];
     struct scene *scene;
-    uint16_t *d_mm[2], *mm[2];
+    uint16_t *d_mm;
+    float *d_depth[2], *depth[2];
     uint8_t *d_rgb[2], *rgb[2];
     int64_t frame[2]; /* that the buffer holds or will hold, -1: none */
     uint64_t pixels;
@@ -102,13 +118,14 @@ void end_renderer(void *self)
     for (int i = 0; i < 2; i++) {
         if (r->done[i])
             cudaEventDestroy(r->done[i]);
-        if (r->mm[i])
-            cudaFreeHost(r->mm[i]);
+        if (r->depth[i])
+            cudaFreeHost(r->depth[i]);
         if (r->rgb[i])
             cudaFreeHost(r->rgb[i]);
-        cuda_free(r->ctx, r->d_mm[i]);
+        cuda_free(r->ctx, r->d_depth[i]);
         cuda_free(r->ctx, r->d_rgb[i]);
     }
+    cuda_free(r->ctx, r->d_mm);
     cuda_free(r->ctx, r->scene);
     cudaGetLastError();
     free(r);
@@ -119,14 +136,15 @@ int start_renderer(renderer *r, const struct scene *s)
     struct recon_ctx *ctx = r->ctx;
 
     if (cuda_ok(ctx, cudaStreamCreateWithFlags(&r->queue, cudaStreamNonBlocking), "cudaStreamCreate") ||
-        !(r->scene = (struct scene *)cuda_alloc(ctx, sizeof(*s))))
+        !(r->scene = (struct scene *)cuda_alloc(ctx, sizeof(*s))) ||
+        !(r->d_mm = (uint16_t *)cuda_alloc(ctx, r->pixels * 2)))
         return -1;
     for (int i = 0; i < 2; i++) {
         r->frame[i] = -1;
         if (cuda_ok(ctx, cudaEventCreateWithFlags(&r->done[i], cudaEventDisableTiming), "cudaEventCreate") ||
-            cuda_ok(ctx, cudaMallocHost((void **)&r->mm[i], r->pixels * 2), "cudaMallocHost") ||
+            cuda_ok(ctx, cudaMallocHost((void **)&r->depth[i], r->pixels * 4), "cudaMallocHost") ||
             cuda_ok(ctx, cudaMallocHost((void **)&r->rgb[i], r->pixels * 3), "cudaMallocHost") ||
-            !(r->d_mm[i] = (uint16_t *)cuda_alloc(ctx, r->pixels * 2)) ||
+            !(r->d_depth[i] = (float *)cuda_alloc(ctx, r->pixels * 4)) ||
             !(r->d_rgb[i] = (uint8_t *)cuda_alloc(ctx, r->pixels * 3)))
             return -1;
     }
@@ -141,10 +159,11 @@ int launch(renderer *r, const struct scene_view &v, int b)
     dim3 grid((v.width + TILE - 1) / TILE, (v.height + TILE - 1) / TILE);
     struct recon_ctx *ctx = r->ctx;
 
-    render_tiles<<<grid, TILE * TILE, 0, r->queue>>>(r->scene, v, r->d_mm[b], r->d_rgb[b]);
+    render_tiles<<<grid, TILE * TILE, 0, r->queue>>>(r->scene, v, r->d_mm, r->d_rgb[b]);
+    sense<<<grid, TILE * TILE, 0, r->queue>>>(v, r->d_mm, r->d_depth[b]);
     r->frame[b] = -1;
     if (cuda_launched(ctx, "rendering") ||
-        cuda_ok(ctx, cudaMemcpyAsync(r->mm[b], r->d_mm[b], r->pixels * 2, cudaMemcpyDeviceToHost, r->queue), "download") ||
+        cuda_ok(ctx, cudaMemcpyAsync(r->depth[b], r->d_depth[b], r->pixels * 4, cudaMemcpyDeviceToHost, r->queue), "download") ||
         cuda_ok(ctx, cudaMemcpyAsync(r->rgb[b], r->d_rgb[b], r->pixels * 3, cudaMemcpyDeviceToHost, r->queue), "download") ||
         cuda_ok(ctx, cudaEventRecord(r->done[b], r->queue), "cudaEventRecord"))
         return -1;
@@ -175,7 +194,7 @@ int render(void *self, const struct scene_plan *p, const struct scene *s, const 
     }
     if (cuda_ok(r->ctx, cudaEventSynchronize(r->done[b]), "rendering"))
         return -1;
-    scene_depth(v, r->mm[b], depth);
+    memcpy(depth, r->depth[b], r->pixels * 4);
     memcpy(rgb, r->rgb[b], r->pixels * 3);
     return 0;
 }
@@ -189,8 +208,8 @@ int scene_bound(struct recon_ctx *ctx, const void *const *in, const struct recon
     (void)in;
     scene_plan(params, &p);
     pixels = (uint64_t)p.camera.width * p.camera.height;
-    cost->host_bytes = pixels * (7 + 10);
-    cost->device_bytes = pixels * 10 + sizeof(struct scene);
+    cost->host_bytes = pixels * (7 + 14);
+    cost->device_bytes = pixels * 16 + sizeof(struct scene);
     cost->items = p.frames;
     return 0;
 }
