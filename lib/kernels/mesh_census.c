@@ -37,26 +37,9 @@ static void count_edges(const struct topo *t, struct census *c)
     c->edges = t->edges;
 }
 
-/* scratch: 3 * faces numbers; fans: a byte a vertex */
 static void count_fans(const struct topo *t, uint32_t *corner, uint8_t *fans, struct census *c)
 {
-    for (uint32_t h = 0; h < 3 * t->faces; h++)
-        corner[h] = h;
-    for (uint32_t e = 0; e < t->edges; e++) {
-        uint32_t n = topo_count(t, e), g = t->half[t->first[e]];
-
-        for (uint32_t i = 1; i < n; i++) {
-            uint32_t h = t->half[t->first[e] + i];
-            bool same = t->index[h] == t->index[g];
-
-            set_join(corner, h, same ? g : topo_next(g));
-            set_join(corner, topo_next(h), same ? topo_next(g) : g);
-        }
-    }
-    memset(fans, 0, t->vertices);
-    for (uint32_t h = 0; h < 3 * t->faces; h++)
-        if (t->edge_of[h] != TOPO_NONE && corner[h] == h && fans[t->index[h]] < 2)
-            fans[t->index[h]]++;
+    topo_fans(t, corner, fans);
     for (uint64_t v = 0; v < t->vertices; v++) {
         c->used += fans[v] > 0;
         c->split += fans[v] > 1;

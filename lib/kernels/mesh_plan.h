@@ -44,6 +44,8 @@ int topo_build(struct recon_ctx *ctx, const struct recon_mesh *m, struct topo *r
 void topo_release(struct recon_ctx *ctx, struct topo *t);
 uint64_t topo_bytes(uint64_t vertices, uint64_t faces); /* at most, while it is built */
 
+/* fans[v]: of how many fans of faces joined by edges a vertex is, 2 for more. corner: 3 * faces numbers of scratch. */
+void topo_fans(const struct topo *t, uint32_t *corner, uint8_t *fans);
 /* repeated[f] becomes 1 where an earlier face has the same three vertices, else 0. */
 int topo_repeated(struct recon_ctx *ctx, const struct topo *t, uint8_t *repeated);
 

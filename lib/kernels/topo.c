@@ -183,6 +183,27 @@ int topo_repeated(struct recon_ctx *ctx, const struct topo *t, uint8_t *repeated
     return 0;
 }
 
+void topo_fans(const struct topo *t, uint32_t *corner, uint8_t *fans)
+{
+    for (uint32_t h = 0; h < 3 * t->faces; h++)
+        corner[h] = h;
+    for (uint32_t e = 0; e < t->edges; e++) {
+        uint32_t n = topo_count(t, e), g = t->half[t->first[e]];
+
+        for (uint32_t i = 1; i < n; i++) {
+            uint32_t h = t->half[t->first[e] + i];
+            bool same = t->index[h] == t->index[g];
+
+            set_join(corner, h, same ? g : topo_next(g));
+            set_join(corner, topo_next(h), same ? topo_next(g) : g);
+        }
+    }
+    memset(fans, 0, t->vertices);
+    for (uint32_t h = 0; h < 3 * t->faces; h++)
+        if (t->edge_of[h] != TOPO_NONE && corner[h] == h && fans[t->index[h]] < 2)
+            fans[t->index[h]]++;
+}
+
 int mesh_copy(struct recon_ctx *ctx, const struct recon_mesh *m, bool normals, bool rgb, struct recon_mesh *ret)
 {
     struct recon_mesh c = { .vertices = m->vertices, .faces = m->faces, .place = RECON_HOST };
