@@ -196,28 +196,36 @@ int file_trusted(const char *path, const uid_t *trusted, struct err *err)
 
 /* ---- folders ---- */
 
+static bool is_dir(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 int dir_make(const char *path, mode_t mode, struct err *err)
 {
     char *copy = xstrdup(path);
-    struct stat st;
     int rc = 0;
 
-    for (char *p = copy + 1;; p++) {
+    for (char *p = copy + 1; rc == 0; p++) {
         char c = *p;
 
         if (c != '/' && c != 0)
             continue;
         *p = 0;
-        if (mkdir(copy, mode) && errno != EEXIST && !(stat(copy, &st) == 0 && S_ISDIR(st.st_mode))) {
-            rc = err_sys(err, CODE_CREATE, "cannot create folder '%s'", copy);
-            break;
+        if (mkdir(copy, mode)) {
+            int why = errno; /* EEXIST, but also EROFS and EACCES, may stand for a folder that is there */
+
+            if (!is_dir(copy)) {
+                errno = why == EEXIST ? ENOTDIR : why;
+                rc = err_sys(err, CODE_CREATE, "cannot create folder '%s'", copy);
+            }
         }
         *p = c;
         if (!c)
             break;
     }
-    if (rc == 0 && (stat(path, &st) || !S_ISDIR(st.st_mode)))
-        rc = err_set(err, CODE_CREATE, "'%s' exists and is no folder", path);
     free(copy);
     return rc;
 }

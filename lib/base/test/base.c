@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -154,6 +155,9 @@ static void test_file(void **state)
     assert_int_equal(dir_make(deep, 0755, &e), 0);
     assert_int_equal(dir_make(path, 0755, &e), -1);
     assert_int_equal(e.code, CODE_CREATE);
+    assert_int_equal(dir_make("/proc/none/of/these", 0755, &e), -1);
+    assert_int_equal(e.sys, ENOENT); /* what mkdir said of the first that cannot be made */
+    assert_non_null(strstr(e.text, "'/proc/none'"));
     str_release(&t);
     free(path);
     free(fifo);
