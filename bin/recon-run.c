@@ -299,15 +299,17 @@ static int run_task(const struct options *o, struct setup *s)
 
 /* ---- the program ---- */
 
-/* Started by the launcher without more than a device: the task stands in the environment. */
+/* Started by recon-launch without more than a device: the task stands in the environment. */
 static void task_from_env(struct options *o)
 {
     if (o->run || o->pipeline || o->list || o->describe || o->selftest || o->selftest_kernel || o->estimate ||
         !getenv("RECON_RUN"))
         return;
     o->run = getenv("RECON_RUN");
-    o->sub = number_of_env("RECON_SUB", o->sub);
-    o->task = number_of_env("RECON_TASK", o->task);
+    if (o->sub < 0)
+        o->sub = number_of_env("RECON_SUB", -1);
+    if (o->task < 0)
+        o->task = number_of_env("RECON_TASK", -1);
 }
 
 static void on_signal(int signal)
@@ -315,14 +317,11 @@ static void on_signal(int signal)
     runner_cancel(signal);
 }
 
-/* Started by recon-launch without words of its own: the task stands in the environment. */
-static void take_task(struct options *o)
+static void take_signals(void)
 {
-    if (o->run || o->pipeline || !getenv("RECON_RUN"))
-        return;
-    o->run = getenv("RECON_RUN");
-    o->sub = number_of_env("RECON_SUB", -1);
-    o->task = number_of_env("RECON_TASK", -1);
+    signal(SIGTERM, on_signal);
+    signal(SIGINT, on_signal);
+    signal(SIGHUP, on_signal);
 }
 
 static int check_options(const struct options *o, struct err *err)
@@ -356,12 +355,10 @@ int main(int argc, char **argv)
     if (rc)
         return rc;
     task_from_env(&o);
-    signal(SIGTERM, on_signal);
-    signal(SIGINT, on_signal);
-    signal(SIGHUP, on_signal);
     signal(SIGPIPE, SIG_IGN);
-    take_task(&o);
-    if (check_options(&o, &err) || set_up(&o, &s, &err))
+    rc = check_options(&o, &err) || set_up(&o, &s, &err);
+    take_signals(); /* until here an end at once leaves nothing behind */
+    if (rc)
         rc = cli_fail(&err);
     else if (o.list)
         tell_kernels(&s.modules, o.json, stdout);

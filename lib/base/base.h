@@ -151,6 +151,9 @@ void file_abort(struct file_out *o); /* also after a failed commit; safe on {0} 
 /* Refused (CODE_PERM) when it or a parent is writable by others or owned by none of root, the user and trusted
  * (uids, -1 ends; may be NULL). A root-owned sticky parent passes; group-writable is refused only as root. */
 int file_trusted(const char *path, const uid_t *trusted, struct err *err);
+/* Whether dlopen may have it: a regular file (a FIFO would hang), a whole ELF shared object (a truncated one is SIGBUS) of
+ * this program's machine. CODE_NODE, with the path and what it is instead. Device paths are opened without waiting. */
+int object_check(const char *path, struct err *err);
 int dir_make(const char *path, mode_t mode, struct err *err); /* with parents; existing is success */
 int dir_remove(const char *path);                             /* a tree, never across a symlink; 0 or -1 */
 char *path_join(const char *a, const char *b);   /* b absolute: b; owned by the caller */

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-static void fill(struct err *err, int code, int sys, const char *fmt, va_list ap)
+PRINTF(4, 0) static void fill(struct err *err, int code, int sys, const char *fmt, va_list ap)
 {
     int n;
 

@@ -38,11 +38,16 @@ static int judge(struct module *m, const struct recon_module *r, struct err *err
 static int open_module(struct module *m, struct err *err)
 {
     const struct recon_module *r;
+    struct err bad = { 0 };
     const char *why;
     void *handle;
 
     if (file_trusted(m->path, NULL, err))
         return -1;
+    if (object_check(m->path, &bad)) {
+        m->why = xstrdup(bad.text);
+        return 0;
+    }
     handle = dlopen(m->path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         why = dlerror();

@@ -11,11 +11,14 @@ const struct sched_backend *sched_load(const char *name, struct err *err)
 {
     char *relative = xasprintf("lib/recon/sched/%s.so", name), *path = path_part(relative);
     const struct sched_backend *b = NULL;
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    struct err why = { 0 };
+    void *handle = object_check(path, &why) ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
     if (handle)
         b = dlsym(handle, "recon_backend");
-    if (!b)
+    if (why.code)
+        err_set(err, CODE_UNAVAILABLE, "backend '%s' cannot be loaded: %s", name, why.text);
+    else if (!b)
         err_set(err, CODE_UNAVAILABLE, "backend '%s' cannot be loaded: %s", name, dlerror());
     else if (b->abi != RECON_BACKEND_ABI)
         err_set(err, CODE_UNAVAILABLE, "backend '%s' has ABI %u, wanted %u", path, b->abi, RECON_BACKEND_ABI);

@@ -120,7 +120,27 @@ cp "$K/cpu.so" open/ && chmod 777 open
 tap 77 'a kernel folder that others may write' recon-run --kernels "$T/open" --list
 mkdir broken && printf '%2000s' garbage >broken/cpu.so
 tap 75 'a module that is no object' recon-run --kernels "$T/broken" --pipeline p.conf --device cpu --out x
-has err 'invalid ELF header' 'the reason is told'
+has err 'bytes of text, wanted a shared object' 'the reason is told'
+one_line err 'in one line'
+# what dlopen would hang on or die of: each is one row of the list, and one line when it is asked for
+module() { # WORDS: of broken/cpu.so as it stands
+    tap 0 "list with $1" timeout 10 recon-run --kernels "$T/broken" --list
+    grep -q "not loaded: .*$1" out && ok 'its row says why' || not_ok "its row says $1" "$(cat out err)"
+    tap 75 "run with $1" timeout 10 recon-run --kernels "$T/broken" --pipeline p.conf --device cpu --out x
+    has err "$1" 'the line says it'
+    one_line err 'one line'
+}
+bad() { rm -rf broken/cpu.so; "$@"; }
+cp "$K/fake.so" broken/fake.so
+bad mkfifo broken/cpu.so; module 'a FIFO'
+bad mkdir broken/cpu.so; module 'a directory'
+bad ln -s /dev/zero broken/cpu.so; [ "$(stat -Lc %a /dev/zero)" = 666 ] || module 'a device'
+bad touch broken/cpu.so; module 'an empty file'
+for size in 20 100 5000 8000; do
+    bad cp "$K/cpu.so" broken/cpu.so; truncate -s $size broken/cpu.so; module 'ELF file'
+done
+bad cp "$K/cpu.so" broken/cpu.so; printf '\267' | dd of=broken/cpu.so bs=1 seek=18 conv=notrunc 2>/dev/null
+module 'another machine'
 if [ "$(id -u)" != 0 ]; then
     mkdir -m 555 closed
     tap 73 'out in a folder that may not be written' run --out closed/x
