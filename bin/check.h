@@ -16,7 +16,6 @@ struct options {
 };
 
 int list_rules(const struct options *o);
-int print_images(const struct options *o);
 /* Libraries if asked, findings, and a last line. */
 void report(const struct options *o, const struct resolution *r, const struct findings *l);
 

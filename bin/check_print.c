@@ -28,60 +28,6 @@ int list_rules(const struct options *o)
     return 0;
 }
 
-static void join(const struct strv *l, const char *quote, const char *separator, struct str *t)
-{
-    str_clear(t);
-    for (size_t i = 0; i < l->n; i++)
-        str_addf(t, "%s%s%s%s", i ? separator : "", quote, l->v[i], quote);
-}
-
-static void print_set(const struct options *o, const struct pin_gpu *g, struct table *table)
-{
-    const char *quote = o->jsonl ? "\"" : "", *comma = o->jsonl ? "," : " ";
-    struct str sass = { 0 }, ptx = { 0 };
-
-    join(&g->sass, quote, comma, &sass);
-    join(&g->ptx, quote, comma, &ptx);
-    if (o->jsonl) {
-        printf("{\"v\":1,\"type\":\"images\",\"containers\":%lld,\"sass\":[%s],\"ptx\":[%s],\"ptx_isa\":\"%s\",\"toolkit\":\"%s\"}\n",
-               (long long)g->containers, sass.len ? sass.s : "", ptx.len ? ptx.s : "", g->ptx_isa ? g->ptx_isa : "",
-               g->toolkit ? g->toolkit : "");
-    } else {
-        table_row(table);
-        table_cell(table, "%lld", (long long)g->containers);
-        table_cell(table, "%s", sass.len ? sass.s : "-");
-        table_cell(table, "%s", ptx.len ? ptx.s : "-");
-        table_cell(table, "%s", g->ptx_isa ? g->ptx_isa : "-");
-        table_cell(table, "%s", g->toolkit ? g->toolkit : "-");
-    }
-    str_release(&sass);
-    str_release(&ptx);
-}
-
-int print_images(const struct options *o)
-{
-    struct gpu_images images = { 0 };
-    struct pin_gpus sets = { 0 };
-    struct err err = { 0 };
-    struct table *t;
-
-    if (images_read(o->images, &images, &err))
-        return cli_fail(&err);
-    pin_gpu_sets(&images, &sets);
-    t = table_new();
-    table_columns(t, ">containers|SASS|PTX|PTX ISA|toolkit");
-    for (size_t i = 0; i < sets.n; i++)
-        print_set(o, &sets.v[i], t);
-    if (!o->jsonl && sets.n)
-        table_print(t, stdout);
-    if (!sets.n)
-        fprintf(stderr, "'%s' holds no GPU code\n", o->images);
-    table_free(t);
-    pin_gpus_release(&sets);
-    images_release(&images);
-    return 0;
-}
-
 static void print_libraries(const struct options *o, const struct resolution *r)
 {
     struct str t = { 0 };

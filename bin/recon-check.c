@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "check.h"
 #include "check_host.h"
+#include "check_images.h"
 #include "cli.h"
 
 enum { KEY_FACTS = 256, KEY_ENV_FILE, KEY_FORMAT, KEY_LIBS, KEY_SAVE, KEY_ROOT, KEY_SKIP, KEY_LIST, KEY_IMAGES, KEY_HOST, KEY_PACKAGE,
@@ -25,7 +26,7 @@ static const struct argp_option option_rows[] = {
     { "root", KEY_ROOT, "DIR", 0, "Read libraries below DIR, as if it were /", 0 },
     { "skip", KEY_SKIP, "RULE", 0, "Leave a rule out; may be repeated", 0 },
     { "list-rules", KEY_LIST, NULL, 0, "Print the rules with level, scope and meaning", 0 },
-    { "images", KEY_IMAGES, "FILE", 0, "Print the GPU code that a file holds", 0 },
+    { "images", KEY_IMAGES, "FILE", 0, "Print the GPU code that a file holds; with -v each container", 0 },
     { "host", KEY_HOST, "PROGRAM", 0, "The program that opens the libraries named, one after another (dlopen)", 0 },
     { "package", KEY_PACKAGE, "PY", 0,
       "Judge the compiled modules of a Python package, in the scope of --host (default: python3); may be repeated", 0 },
@@ -340,7 +341,7 @@ static int run(const struct options *o)
     if (o->list)
         return list_rules(o);
     if (o->images)
-        return print_images(o);
+        return check_images(o->images, o->verbose, o->jsonl);
     status = known_rules(&o->skip);
     if (!status)
         status = wrong_combination(o);

@@ -26,6 +26,13 @@ AC_DEFUN([RECON_DEPENDENCIES], [
   AC_CHECK_LIB([supc++], [__gcclibcxx_demangle_callback],
     [AC_DEFINE([HAVE_SUPCXX], [1], [Define to 1 if libsupc++ demangles C++ names.]) SUPCXX_LIBS=-lsupc++], [SUPCXX_LIBS=])
   AC_SUBST([SUPCXX_LIBS])
+  # compressed HIP bundles: optional, the archive too, since static-pie programs link it
+  ZSTD_LIBS=
+  AC_CHECK_HEADER([zstd.h], [save_LIBS=$LIBS; LIBS="-l:libzstd.a $LIBS"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <zstd.h>]], [[return (int)ZSTD_versionNumber();]])],
+      [AC_DEFINE([HAVE_ZSTD], [1], [Define to 1 if libzstd is there.]) ZSTD_LIBS=-l:libzstd.a])
+    LIBS=$save_LIBS])
+  AC_SUBST([ZSTD_LIBS])
   # Small libraries are linked statically into every program: the wrong LD_LIBRARY_PATH, which recon is there to find,
   # must not keep recon itself from starting. Archives that some distributions leave out are told.
   CONFIG_LIBS=-l:libconfig.a; JANSSON_LIBS=-l:libjansson.a; XXHASH_LIBS=-l:libxxhash.a

@@ -19,12 +19,15 @@ struct gpu_image {
     uint16_t major, minor;    /* PTX ISA; SASS: format version */
     bool relocatable;         /* in __nv_relfatbin */
     bool link_stub;           /* nvcc's device-link container: never judge by it */
+    uint16_t toolkit;         /* that built it at the least, 130 for 13.0; 0 unknown */
 };
 struct gpu_images {
     struct gpu_image *v;
     size_t n, cap;
     uint32_t containers;
     char *toolkit;            /* highest toolkit that built an image, "13.0"; NULL unknown */
+    struct strv hip;          /* targets of HIP code, "gfx90a:xnack-"; those of all bundles, each once */
+    uint32_t bundles, hip_unread; /* HIP bundles; of these compressed in a way that this build does not read */
 };
 
 /* ---- one object ------------------------------------------------------------------------------------ */
@@ -62,7 +65,7 @@ struct object {
 int object_read(const char *path, bool images, struct object *ret, struct err *err);
 void object_copy(struct object *dst, const struct object *src);
 void object_release(struct object *o);
-/* The images alone, also of a bare .fatbin or .cubin file. CODE_DATA: none of these. */
+/* The images alone, also of a bare .fatbin or .cubin file, a HIP bundle or a static library. CODE_DATA: none of these. */
 int images_read(const char *path, struct gpu_images *ret, struct err *err);
 void images_release(struct gpu_images *l);
 

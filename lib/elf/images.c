@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <gelf.h>
 #include <libelf.h>
-#include "elf/elf_priv.h"
+#include "elf/images_priv.h"
 
 #define FATBIN_MAGIC 0xBA55ED50u
 #define CONTAINER_HEADER 16
@@ -30,32 +30,41 @@ static const struct { uint16_t isa; const char *toolkit; } isa_rows[] = {
     { 808, "12.9" }, { 900, "13.0" }, { 901, "13.1" }, { 902, "13.2" },
 };
 
-struct scan {
-    struct reader *r;
-    struct gpu_images *out;
-    unsigned toolkit;       /* 130 for 13.0 */
-    bool relocatable;
+/* The toolkit that first had an architecture, where that tells more than the PTX ISA. Source: CUDA release notes. */
+static const struct { uint16_t arch, toolkit; } arch_rows[] = {
+    { 86, 111 }, { 87, 114 }, { 89, 118 }, { 90, 118 }, { 100, 128 }, { 101, 128 }, { 103, 129 }, { 110, 130 },
+    { 120, 128 }, { 121, 129 },
 };
 
-static void saw_toolkit(struct scan *s, unsigned toolkit)
+/* The highest counts, of an image and of the file. */
+static void saw_toolkit(struct scan *s, struct gpu_image *image, unsigned toolkit)
 {
     if (toolkit > s->toolkit && toolkit < 1000)
         s->toolkit = toolkit;
+    if (toolkit > image->toolkit && toolkit < 1000)
+        image->toolkit = (uint16_t)toolkit;
 }
 
-static void saw_isa(struct scan *s, unsigned major, unsigned minor)
+static void saw_arch(struct scan *s, struct gpu_image *image)
+{
+    for (size_t i = 0; i < COUNT(arch_rows); i++)
+        if (arch_rows[i].arch == image->arch)
+            saw_toolkit(s, image, arch_rows[i].toolkit);
+}
+
+static void saw_isa(struct scan *s, struct gpu_image *image, unsigned major, unsigned minor)
 {
     for (size_t i = 0; i < COUNT(isa_rows); i++)
         if (isa_rows[i].isa == major * 100 + minor) {
             unsigned a = 0, b = 0;
 
             if (sscanf(isa_rows[i].toolkit, "%u.%u", &a, &b) == 2)
-                saw_toolkit(s, a * 10 + b);
+                saw_toolkit(s, image, a * 10 + b);
         }
 }
 
 /* An uncompressed cubin: has it code, and which toolkit made it? */
-static bool cubin_has_code(struct scan *s, uint64_t off, uint64_t size)
+static bool cubin_has_code(struct scan *s, struct gpu_image *image, uint64_t off, uint64_t size)
 {
     const uint8_t *p = size >= 64 ? reader_at(s->r, off, 64) : NULL;
     uint64_t table, note = 0;
@@ -65,7 +74,7 @@ static bool cubin_has_code(struct scan *s, uint64_t off, uint64_t size)
     if (!p || memcmp(p, ELFMAG, SELFMAG) || get16(p + 18) != EM_CUBIN)
         return true;
     if (get32(p + 20) > 1) /* before CUDA 13 e_version is the toolkit */
-        saw_toolkit(s, get32(p + 20));
+        saw_toolkit(s, image, get32(p + 20));
     table = get64(p + 40);
     n = get16(p + 60);
     if (get16(p + 58) != 64 || table > size || (size - table) / 64 < n)
@@ -77,7 +86,7 @@ static bool cubin_has_code(struct scan *s, uint64_t off, uint64_t size)
             note = off + get64(p + 24);
     }
     if (note && (p = reader_at(s->r, note, 32)) && get32(p) == 12 && get32(p + 4) >= 6 && get32(p + 8) == NOTE_CUINFO)
-        saw_toolkit(s, get16(p + 24 + 4));
+        saw_toolkit(s, image, get16(p + 24 + 4));
     s->r->window = SMALL_WINDOW;
     return code;
 }
@@ -103,9 +112,10 @@ static void add_image(struct scan *s, const uint8_t *e, uint64_t payload, uint64
     image->major = major;
     image->minor = minor;
     image->relocatable = s->relocatable;
+    saw_arch(s, image);
     if (kind == IMAGE_PTX)
-        saw_isa(s, major, minor);
-    if (kind != IMAGE_SASS || packed || cubin_has_code(s, payload, size))
+        saw_isa(s, image, major, minor);
+    if (kind != IMAGE_SASS || packed || cubin_has_code(s, image, payload, size))
         *stub = false;
 }
 
@@ -159,7 +169,7 @@ static uint64_t next_magic(struct reader *r, uint64_t off, uint64_t end)
     return end;
 }
 
-static void region(struct scan *s, uint64_t off, uint64_t size, bool relocatable)
+void scan_region(struct scan *s, uint64_t off, uint64_t size, bool relocatable)
 {
     uint64_t end;
 
@@ -176,6 +186,19 @@ static void region(struct scan *s, uint64_t off, uint64_t size, bool relocatable
     s->r->window = sizeof(s->r->buf);
 }
 
+bool scan_section(struct scan *s, const char *name, uint64_t off, uint64_t size)
+{
+    bool relocatable = str_eq(name, "__nv_relfatbin");
+
+    if (relocatable || str_eq(name, ".nv_fatbin"))
+        scan_region(s, off, size, relocatable);
+    else if (str_eq(name, ".hip_fatbin"))
+        scan_bundles(s, off, size);
+    else
+        return false;
+    return true;
+}
+
 /* true when the file has sections to go by */
 static bool by_sections(struct scan *s, Elf *elf)
 {
@@ -190,15 +213,13 @@ static bool by_sections(struct scan *s, Elf *elf)
         return false;
     while ((scn = elf_nextscn(elf, scn)) && gelf_getshdr(scn, &h) && n++ < SECTIONS_MAX) {
         const char *name = elf_strptr(elf, names, h.sh_name);
-        bool relocatable = str_eq(name, "__nv_relfatbin");
 
         if (h.sh_type == SHT_NOBITS || h.sh_type == SHT_NULL || h.sh_offset > s->r->size)
             continue;
         cuda |= str_eq(name, ".nvFatBinSegment");
-        if (relocatable || str_eq(name, ".nv_fatbin")) {
+        if (name && scan_section(s, name, h.sh_offset, h.sh_size)) {
             cuda = true;
             inside += h.sh_size;
-            region(s, h.sh_offset, h.sh_size, relocatable);
         } else if (h.sh_type == SHT_PROGBITS && (h.sh_flags & SHF_ALLOC) && !(h.sh_flags & SHF_EXECINSTR) &&
                    h.sh_size >= 1 << 20 && n_other < COUNT(other)) {
             outside += h.sh_size;
@@ -208,7 +229,7 @@ static bool by_sections(struct scan *s, Elf *elf)
     }
     /* some libraries keep their images in a section of their own and register them themselves (cuFFT's .ldata) */
     for (size_t i = 0; cuda && inside < outside / 16 && i < n_other; i++)
-        region(s, other[i].off, other[i].size, false);
+        scan_region(s, other[i].off, other[i].size, false);
     return n > 0;
 }
 
@@ -227,7 +248,7 @@ void images_of_elf(struct Elf *elf, struct reader *r, struct gpu_images *ret)
     if (!by_sections(&s, elf) && elf_getphdrnum(elf, &n) == 0)
         for (size_t i = 0; i < n && gelf_getphdr(elf, (int)i, &p); i++)
             if (p.p_type == PT_LOAD && !(p.p_flags & PF_X))
-                region(&s, p.p_offset, p.p_filesz, false);
+                scan_region(&s, p.p_offset, p.p_filesz, false);
     finish(&s);
 }
 
@@ -245,7 +266,8 @@ static bool bare_cubin(struct scan *s)
     image->kind = IMAGE_SASS;
     image->arch = (uint16_t)(p[EI_OSABI] == 0x41 || p[EI_ABIVERSION] >= 8 ? flags >> 8 & 0xFF : flags & 0xFF);
     image->suffix = p[EI_ABIVERSION] < 8 && (flags & 0x800) ? 'a' : 0;
-    cubin_has_code(s, 0, s->r->size);
+    saw_arch(s, image);
+    cubin_has_code(s, image, 0, s->r->size);
     s->out->containers = 1;
     return true;
 }
@@ -268,7 +290,11 @@ int images_read(const char *path, struct gpu_images *ret, struct err *err)
     s.r = &r;
     p = reader_at(&r, 0, 4);
     if (p && get32(p) == FATBIN_MAGIC) {
-        region(&s, 0, r.size, false);
+        scan_region(&s, 0, r.size, false);
+        finish(&s);
+    } else if (is_bundle(&r, 0)) {
+        scan_bundles(&s, 0, r.size);
+    } else if (scan_archive(&s)) {
         finish(&s);
     } else if (bare_cubin(&s)) {
         finish(&s);
@@ -290,5 +316,6 @@ void images_release(struct gpu_images *l)
 {
     free(l->v);
     free(l->toolkit);
+    strv_release(&l->hip);
     memset(l, 0, sizeof(*l));
 }

@@ -404,6 +404,9 @@ void object_copy(struct object *dst, const struct object *src)
         *VEC_ADD(&o.images) = src->images.v[i];
     o.images.containers = src->images.containers;
     o.images.toolkit = xstrdup(src->images.toolkit);
+    strv_copy(&o.images.hip, &src->images.hip);
+    o.images.bundles = src->images.bundles;
+    o.images.hip_unread = src->images.hip_unread;
     *dst = o;
 }
 

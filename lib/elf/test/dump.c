@@ -81,6 +81,8 @@ static int print_images(const char *path)
                g->suffix == 'a' ? "a" : g->suffix == 'f' ? "f" : "", g->major, g->minor,
                g->relocatable ? " relocatable" : "", g->link_stub ? " stub" : "");
     }
+    for (size_t i = 0; i < l.hip.n; i++)
+        printf("hip %s\n", l.hip.v[i]);
     images_release(&l);
     return 0;
 }

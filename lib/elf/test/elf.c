@@ -383,9 +383,9 @@ static void make_fatbin(struct str *t)
 static void fatbin(void **state)
 {
     static const struct gpu_image want[] = {
-        { IMAGE_SASS, 0, 90, 0, 1, 8, false, true },    { IMAGE_SASS, 1, 90, 'a', 1, 8, false, false },
-        { IMAGE_SASS, 1, 100, 'f', 1, 8, false, false }, { IMAGE_PTX, 1, 120, 0, 8, 7, false, false },
-        { IMAGE_LTO, 1, 90, 0, 1, 65, false, false },
+        { IMAGE_SASS, 0, 90, 0, 1, 8, false, true, 118 },    { IMAGE_SASS, 1, 90, 'a', 1, 8, false, false, 118 },
+        { IMAGE_SASS, 1, 100, 'f', 1, 8, false, false, 128 }, { IMAGE_PTX, 1, 120, 0, 8, 7, false, false, 128 },
+        { IMAGE_LTO, 1, 90, 0, 1, 65, false, false, 118 },
     };
     struct str t = { 0 };
     struct gpu_images l = { 0 };
@@ -407,6 +407,7 @@ static void fatbin(void **state)
         assert_int_equal(l.v[i].major, want[i].major);
         assert_int_equal(l.v[i].minor, want[i].minor);
         assert_int_equal(l.v[i].link_stub, want[i].link_stub);
+        assert_int_equal(l.v[i].toolkit, want[i].toolkit);
     }
     images_release(&l);
     for (size_t n = 4; n < t.len; n += 5) {
