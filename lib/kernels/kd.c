@@ -75,7 +75,7 @@ void kd_build(struct kd *t)
         kd_select(t->xyz, t->order, from, to, middle, t->axis[middle]);
         stack[top++] = from;
         stack[top++] = middle;
-        stack[top++] = middle;
+        stack[top++] = middle + 1; /* the middle one stays where it is */
         stack[top++] = to;
     }
 }
@@ -114,11 +114,12 @@ static void descend(struct search *s, uint32_t from, uint32_t to)
         if (gap < 0)
             descend(s, from, middle);
         else
-            descend(s, middle, to);
+            descend(s, middle + 1, to);
+        offer(s, s->t->order[middle]);
         if (s->n == s->k && gap * gap > s->best[s->n - 1].d)
             return;
         if (gap < 0)
-            from = middle;
+            from = middle + 1;
         else
             to = middle;
     }

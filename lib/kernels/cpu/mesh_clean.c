@@ -144,6 +144,25 @@ static void turn_face(uint32_t *v)
     v[2] = x;
 }
 
+/* A face's half-edges by the numbers of their edges, whichever way the face is turned: of the lowest, then up and around. */
+static uint32_t first_edge(const struct topo *t, uint32_t f)
+{
+    uint32_t best = 3 * f;
+
+    for (uint32_t h = 3 * f + 1; h < 3 * f + 3; h++)
+        best = t->edge_of[h] < t->edge_of[best] ? h : best;
+    return best;
+}
+
+static uint32_t next_edge(const struct topo *t, uint32_t h)
+{
+    uint32_t a = topo_next(h), b = topo_prev(h);
+
+    if (t->edge_of[a] > t->edge_of[h] && t->edge_of[b] > t->edge_of[h])
+        return t->edge_of[a] < t->edge_of[b] ? a : b;
+    return t->edge_of[a] > t->edge_of[b] ? a : b;
+}
+
 /* One part that is joined by edges of two faces: turned as its first face, then outward if it is closed. */
 static void orient_part(struct clean *c, const struct topo *t, uint32_t seed, uint8_t *turn, uint32_t *stack)
 {
@@ -160,7 +179,7 @@ static void orient_part(struct clean *c, const struct topo *t, uint32_t seed, ui
 
         face_cross(&c->m, f, x);
         volume += (turn[f] == 3 ? -1 : 1) * ((double)a[0] * x[0] + (double)a[1] * x[1] + (double)a[2] * x[2]);
-        for (uint32_t h = 3 * f; h < 3 * f + 3; h++) {
+        for (uint32_t i = 0, h = first_edge(t, f); i < 3; i++, h = next_edge(t, h)) {
             uint32_t e = t->edge_of[h], k, same;
 
             if (e == TOPO_NONE || topo_count(t, e) != 2) {
