@@ -7,10 +7,14 @@
 struct options {
     const char *format, *path;
     int arguments;
+    bool verify;
 };
+
+enum { K_VERIFY = 256 };
 
 static const struct argp_option option_rows[] = {
     { "format", 'f', "FORM", 0, "text (default), json or csv", 0 },
+    { "verify", K_VERIFY, NULL, 0, "read every result again: its digests, its pin and its pipeline count", 0 },
     { 0 },
 };
 
@@ -21,6 +25,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'f':
         o->format = arg;
+        return 0;
+    case K_VERIFY:
+        o->verify = true;
         return 0;
     case ARGP_KEY_ARG:
         o->path = arg;
@@ -52,10 +59,25 @@ static const struct report_format *find_format(const char *name)
     return NULL;
 }
 
-static int report_run(const char *path, const struct report_format *format)
+static void tell_read(void *arg, uint64_t done, uint64_t total)
+{
+    progress_set(arg, done, total, "results read");
+}
+
+static struct report *load(const struct options *o, struct err *err)
+{
+    struct progress *bar = o->verify && term_fancy(stderr) ? progress_new(stderr, "verify") : NULL;
+    struct report *r = o->verify ? report_load_verified(o->path, bar ? tell_read : NULL, bar, err)
+                                 : report_load(o->path, err);
+
+    progress_free(bar);
+    return r;
+}
+
+static int report_run(const struct options *o, const struct report_format *format)
 {
     struct err err = { 0 };
-    struct report *r = report_load(path, &err);
+    struct report *r = load(o, &err);
     int rc = r ? report_write(r, format, stdout, &err) : -1;
 
     for (size_t i = 0; r && i < r->damaged.n; i++)
@@ -82,5 +104,5 @@ int main(int argc, char **argv)
         return CODE_USAGE;
     if (o.arguments != 1)
         return cli_error(CODE_USAGE, "%d arguments, one run directory is wanted; see --help", o.arguments);
-    return cli_end(report_run(o.path, format));
+    return cli_end(report_run(&o, format));
 }

@@ -39,6 +39,8 @@ struct order {
     struct str template_text;
     char *exclude;
     enum done_by done_by;
+    bool *damaged;                 /* by dataset: its published result was, at --resume */
+    uint64_t n_damaged;
     uint32_t *todo;                /* datasets to submit, in order */
     uint64_t n_todo;
     uint32_t per_task, slots_max;
@@ -109,6 +111,18 @@ int wait_watch(struct order *x, struct err *err);                       /* exit 
 int submit_parts(struct order *x, struct strv *ids, struct part *last, struct err *err); /* ids: of what was sent */
 int closing_again(const char *run, uint64_t *ret_sent, struct err *err); /* what the closing job does, here and now */
 int hold_agreed(const char *run, struct err *err);                       /* two nodes agree that none can do it */
+
+/* submit_repair.c: --resume puts right what was published, and clears up */
+struct under_way {                 /* what queued and running tasks have */
+    bool *busy;                    /* by dataset */
+    struct under_way_slot { uint32_t sub, slot; } *v;
+    size_t n, cap;
+};
+void under_way_add(struct under_way *u, uint32_t sub, uint32_t slot);
+void under_way_release(struct under_way *u);
+int repair_changed(struct order *x, const char *pin, const char *pipeline, struct err *err); /* refused unless o->redo */
+int repair_damaged(struct order *x, const struct under_way *u, struct err *err); /* sets x->damaged */
+void repair_sweep(struct order *x, struct under_way *u, const struct submissions *subs);
 
 /* submit_resume.c */
 int order_resume(struct order *x, struct err *err);

@@ -422,4 +422,5 @@ void order_release(struct order *x)
     free(x->template_path);
     free(x->exclude);
     free(x->todo);
+    free(x->damaged);
 }

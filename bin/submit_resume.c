@@ -81,7 +81,7 @@ static void take_hex(struct order *x, const struct submissions *l)
 
 /* ---- what is under way ---- */
 
-static void mark(const struct order *x, uint32_t sub, const struct sched_tasks *t, bool *busy)
+static void mark(const struct order *x, uint32_t sub, const struct sched_tasks *t, struct under_way *u)
 {
     struct submap m = { 0 };
 
@@ -93,14 +93,15 @@ static void mark(const struct order *x, uint32_t sub, const struct sched_tasks *
 
         if (t->v[k].state == TASK_ENDED || submap_slot(&m, t->v[k].slot, &d, &n, NULL))
             continue;
+        under_way_add(u, sub, t->v[k].slot);
         for (uint32_t i = 0; i < n; i++)
-            busy[d[i]] = true;
+            u->busy[d[i]] = true;
     }
     submap_release(&m);
 }
 
 /* A submission without a result may have been taken: its name tells. Unknown counts as running. */
-static int mark_busy(struct order *x, struct submission *s, bool *busy, struct err *err)
+static int mark_busy(struct order *x, struct submission *s, struct under_way *u, struct err *err)
 {
     const struct sched_backend *b;
     struct sched_tasks t = { 0 };
@@ -125,41 +126,11 @@ static int mark_busy(struct order *x, struct submission *s, bool *busy, struct e
     if (rc)
         err_prefix(err, "whether job '%s' still runs is not known", s->name);
     else
-        mark(x, s->sub, &t, busy);
+        mark(x, s->sub, &t, u);
     sched_tasks_release(&t);
 out:
     free(id);
     return rc;
-}
-
-/* ---- results of another pin or pipeline ---- */
-
-static int check_changed(struct order *x, const char *pin, const char *pipeline, struct err *err)
-{
-    for (uint64_t i = 0; i < run_count(x->run); i++) {
-        struct result r = { 0 };
-        char *path;
-        bool other;
-
-        if (run_result(x->run, i, &r, NULL))
-            continue;
-        other = (r.pin && pin && !str_eq(r.pin, pin)) || (r.pipeline && pipeline && !str_eq(r.pipeline, pipeline));
-        result_release(&r);
-        if (!other)
-            continue;
-        if (!x->o->redo)
-            return err_set(err, CODE_USAGE,
-                           "the result of dataset %llu was made with another env.pin or pipeline.conf than '%s' holds now; "
-                           "--redo-changed makes such results again",
-                           (unsigned long long)i, x->path);
-        path = xasprintf("%s/out/%llu/%llu", x->path, (unsigned long long)i / 1000, (unsigned long long)i);
-        if (dir_remove(path))
-            err_sys(err, CODE_CREATE, "cannot remove the old result '%s'", path);
-        free(path);
-        if (err->code)
-            return -1;
-    }
-    return 0;
 }
 
 /* ---- what is left ---- */
@@ -170,7 +141,7 @@ static int choose_todo(struct order *x, const struct state *s, const bool *busy)
 
     x->todo = xcalloc(s->n + 1, sizeof(*x->todo));
     for (uint64_t i = 0; i < s->n; i++) {
-        if (s->status[i] == STATE_DONE)
+        if (s->status[i] == STATE_DONE && !x->damaged[i])
             continue;
         if (busy[i])
             running++;
@@ -197,20 +168,22 @@ static int choose_todo(struct order *x, const struct state *s, const bool *busy)
 static int find_todo(struct order *x, const struct submissions *l, struct err *err)
 {
     char *pin = run_digest(x->path, "env.pin"), *pipeline = run_digest(x->path, "pipeline.conf");
-    bool *busy = xcalloc(run_count(x->run) + 1, sizeof(*busy));
+    struct under_way u = { .busy = xcalloc(run_count(x->run) + 1, sizeof(bool)) };
     struct state s = { 0 };
     int rc = 0;
 
     for (size_t i = 0; i < l->n && rc == 0; i++)
-        rc = mark_busy(x, &l->v[i], busy, err);
+        rc = mark_busy(x, &l->v[i], &u, err);
     if (rc == 0)
-        rc = check_changed(x, pin, pipeline, err);
+        rc = repair_changed(x, pin, pipeline, err) || repair_damaged(x, &u, err) ? -1 : 0;
     if (rc == 0)
         rc = state_read(x->run, x->done_by, pin, pipeline, true, &s, err);
-    if (rc == 0)
-        rc = choose_todo(x, &s, busy);
+    if (rc == 0) {
+        repair_sweep(x, &u, l);
+        rc = choose_todo(x, &s, u.busy);
+    }
     state_release(&s);
-    free(busy);
+    under_way_release(&u);
     free(pin);
     free(pipeline);
     return rc;

@@ -56,13 +56,19 @@ static int first_failure(const struct part *p, const struct order *x, const stru
 
 static void tell_end(const struct order *x, const struct state *s, double ms)
 {
-    char time[24] = "", *path = esc_shell(run_path(x->run)), *safe = esc_terminal(path);
+    char time[24] = "", again[80] = "", *path = esc_shell(run_path(x->run)), *safe = esc_terminal(path);
+    uint64_t remade = 0;
 
     if (ms > 0)
         human_ms(ms, time);
-    fprintf(stderr, "recon-submit: %llu of %llu datasets done, %llu failed, %llu skipped%s%s; see recon-report %s\n",
+    for (uint64_t i = 0; x->n_damaged && i < s->n; i++)
+        remade += x->damaged[i] && s->status[i] == STATE_DONE;
+    if (x->n_damaged)
+        snprintf(again, sizeof(again), ", %llu of %llu damaged made again", (unsigned long long)remade,
+                 (unsigned long long)x->n_damaged);
+    fprintf(stderr, "recon-submit: %llu of %llu datasets done, %llu failed, %llu skipped%s%s%s; see recon-report %s\n",
             (unsigned long long)s->done, (unsigned long long)s->n, (unsigned long long)s->failed,
-            (unsigned long long)s->skipped, *time ? " in " : "", time, safe);
+            (unsigned long long)s->skipped, again, *time ? " in " : "", time, safe);
     free(safe);
     free(path);
 }

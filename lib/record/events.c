@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +39,8 @@ struct events *events_create(const char *path, struct err *err)
             err_sys(err, CODE_CREATE, "cannot create '%s'", path);
             return NULL;
         }
+        if (flock(fd, LOCK_SH | LOCK_NB)) /* held until the last process of the attempt has closed it: run_attempt_over */
+            errno = 0;
     }
     return events_new(fd, path ? path : "nowhere", clock_ms());
 }

@@ -10,13 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char about[] = "recon.json";
-
-static char *result_dir(const struct run *r, uint64_t dataset)
-{
-    return run_file(r, "out/%llu/%llu", (unsigned long long)(dataset / 1000), (unsigned long long)dataset);
-}
-
 char *run_work_dir(struct run *r, uint64_t dataset, uint32_t sub, uint32_t slot, uint32_t attempt, struct err *err)
 {
     char *block = run_file(r, "out/%llu", (unsigned long long)(dataset / 1000));
@@ -53,7 +46,7 @@ static int add_file(struct result *x, const char *path, const char *rel, const s
 {
     struct result_file *f;
 
-    if (str_eq(rel, about))
+    if (str_eq(rel, RESULT_FILE))
         return err_set(err, CODE_DATA, "'%s' is the name of recon's own file in a result: write another", path);
     f = VEC_ADD(&x->files);
     f->path = xstrdup(rel);
@@ -125,7 +118,7 @@ static void result_text(const struct dataset *d, const struct result *x, struct 
 
 static int write_about(const char *work, mode_t mode, const struct dataset *d, const struct result *x, struct err *err)
 {
-    char *path = path_join(work, about);
+    char *path = path_join(work, RESULT_FILE);
     struct str text = { 0 };
     int rc;
 
@@ -134,14 +127,6 @@ static int write_about(const char *work, mode_t mode, const struct dataset *d, c
     str_release(&text);
     free(path);
     return rc;
-}
-
-static void files_release(struct result *x)
-{
-    for (size_t i = 0; i < x->files.n; i++)
-        free(x->files.v[i].path);
-    free(x->files.v);
-    memset(&x->files, 0, sizeof(x->files));
 }
 
 /* ---- published ---- */
@@ -161,21 +146,78 @@ static void link_name(const struct run *r, const struct dataset *d, uint64_t dat
     free(to);
 }
 
-static int move(const char *work, const char *target, bool *ret_taken, struct err *err)
+/* Renames target to a hidden name beside it, ".I.old.PID.N". 1: there was nothing. *ret: the name, owned. */
+static int set_aside(const char *target, uint64_t dataset, char **ret, struct err *err)
 {
+    char *block = path_dir(target), *aside = NULL;
+    int rc = 0;
+
+    for (unsigned i = 0;; i++) {
+        free(aside);
+        aside = xasprintf("%s/.%llu.old.%ld.%u", block, (unsigned long long)dataset, (long)getpid(), i);
+        if (rename(target, aside) == 0)
+            break;
+        if (errno == ENOENT)
+            rc = 1;
+        else if (errno != ENOTEMPTY && errno != EEXIST)
+            rc = err_sys(err, CODE_IO, "cannot rename '%s'", target);
+        if (rc)
+            break;
+    }
+    if (rc == 0) {
+        *ret = aside;
+        aside = NULL;
+    }
+    free(aside);
+    free(block);
+    return rc;
+}
+
+static bool in_the_way(int sys)
+{
+    return sys == ENOTEMPTY || sys == EEXIST || sys == ENOTDIR;
+}
+
+/* What stands at target is no whole result: aside with it. Another attempt may have put a whole one there in between: that
+ * one goes back. Anything but a folder is not recon's and stays. */
+static int clear_way(const char *target, uint64_t dataset, struct err *err)
+{
+    char *aside = NULL;
+    struct stat st;
+    int rc;
+
+    if (lstat(target, &st) == 0 && !S_ISDIR(st.st_mode))
+        return err_set(err, CODE_IO, "'%s' is in the way of a result and is no folder; remove it", target);
+    rc = set_aside(target, dataset, &aside, err);
+    if (rc == 0 && (result_judge(aside, dataset, NULL, NULL, false, NULL) != RESULT_GOOD || rename(aside, target)))
+        dir_remove(aside); /* what cannot be removed now is hidden, and goes with the next --resume */
+    free(aside);
+    return rc < 0 ? -1 : 0;
+}
+
+static int move(const char *work, const char *target, uint64_t dataset, bool *ret_taken, struct err *err)
+{
+    enum { TRIES = 100 };
     char *block = path_dir(target);
     int rc = 0;
 
     *ret_taken = false;
-    if (rename(work, target) == 0) {
-        if (sync_path(block, NULL))
-            errno = 0; /* a file system that cannot sync folders has renamed all the same */
-    } else if (errno == ENOTEMPTY || errno == EEXIST) {
-        *ret_taken = true;
-        dir_remove(work);
-    } else {
-        rc = err_sys(err, CODE_IO, "cannot publish '%s' as '%s'", work, target);
+    for (int i = 0; rename(work, target); i++) {
+        if (!in_the_way(errno) || i == TRIES) {
+            rc = err_sys(err, CODE_IO, "cannot publish '%s' as '%s'", work, target);
+            break;
+        }
+        if (result_judge(target, dataset, NULL, NULL, false, NULL) == RESULT_GOOD) {
+            *ret_taken = true;
+            dir_remove(work);
+            break;
+        }
+        rc = clear_way(target, dataset, err);
+        if (rc)
+            break;
     }
+    if (rc == 0 && !*ret_taken && sync_path(block, NULL))
+        errno = 0; /* a file system that cannot sync folders has renamed all the same */
     free(block);
     return rc;
 }
@@ -183,12 +225,12 @@ static int move(const char *work, const char *target, bool *ret_taken, struct er
 int run_publish(struct run *r, const char *work, const struct dataset *d, struct result *result, bool *ret_taken,
                 struct err *err)
 {
-    char *target = result_dir(r, result->dataset), *text = path_join(work, about);
+    char *target = result_dir(r, result->dataset), *text = path_join(work, RESULT_FILE);
     bool taken = false, written = false;
     struct stat st;
     int rc = -1;
 
-    files_release(result);
+    result_files_release(result);
     if (stat(work, &st)) {
         err_sys(err, CODE_IO, "no folder to publish '%s'", work);
         goto out;
@@ -200,7 +242,7 @@ int run_publish(struct run *r, const char *work, const struct dataset *d, struct
     if (write_about(work, st.st_mode & 0666, d, result, err))
         goto out;
     written = true;
-    rc = sync_path(work, err) || move(work, target, &taken, err) ? -1 : 0;
+    rc = sync_path(work, err) || move(work, target, result->dataset, &taken, err) ? -1 : 0;
     if (rc == 0) {
         link_name(r, d, result->dataset);
         *ret_taken = taken;
@@ -215,126 +257,12 @@ out:
 
 int run_unpublish(struct run *r, uint64_t dataset, struct err *err)
 {
-    char *target = result_dir(r, dataset), *block = path_dir(target), *aside = NULL;
-    int rc = 0;
+    char *target = result_dir(r, dataset), *aside = NULL;
+    int rc = set_aside(target, dataset, &aside, err);
 
-    for (unsigned i = 0;; i++) {
-        free(aside);
-        aside = xasprintf("%s/.%llu.old.%ld.%u", block, (unsigned long long)dataset, (long)getpid(), i);
-        if (rename(target, aside) == 0) {
-            if (dir_remove(aside))
-                rc = err_sys(err, CODE_IO, "cannot remove '%s'", aside);
-            break;
-        }
-        if (errno == ENOENT)
-            break;
-        if (errno != ENOTEMPTY && errno != EEXIST) {
-            rc = err_sys(err, CODE_IO, "cannot rename '%s'", target);
-            break;
-        }
-    }
+    if (rc == 0 && dir_remove(aside))
+        rc = err_sys(err, CODE_IO, "cannot remove '%s'", aside);
     free(target);
-    free(block);
     free(aside);
-    return rc;
-}
-
-/* ---- read ---- */
-
-static bool path_inside(const char *path)
-{
-    struct strv parts = { 0 };
-    bool inside = *path && *path != '/';
-
-    strv_split(&parts, path, "/");
-    inside = inside && !strv_has(&parts, "..");
-    strv_release(&parts);
-    return inside;
-}
-
-static int result_files(const json_t *o, struct result *x)
-{
-    const json_t *files = json_object_get(o, "files");
-
-    if (!json_is_array(files))
-        return -1;
-    for (size_t i = 0; i < json_array_size(files); i++) {
-        const json_t *f = json_array_get(files, i);
-        const char *digest = get_text(f, "digest");
-        struct result_file *to = VEC_ADD(&x->files);
-
-        to->path = get_bytes(f, "path");
-        to->bytes = get_u64(f, "bytes");
-        if (!to->path || !path_inside(to->path) || !digest || strlen(digest) >= DIGEST_SIZE)
-            return -1;
-        strcpy(to->digest, digest);
-    }
-    return 0;
-}
-
-static int result_from(const json_t *o, uint64_t dataset, struct result *x)
-{
-    if (!json_is_object(o) || json_integer_value(json_object_get(o, "v")) != RECORD_VERSION ||
-        !json_is_integer(json_object_get(o, "dataset")) || get_u64(o, "dataset") != dataset)
-        return -1;
-    x->dataset = dataset;
-    x->pin = xstrdup(get_text(o, "pin"));
-    x->pipeline = xstrdup(get_text(o, "pipeline"));
-    x->sub = (uint32_t)get_u64(o, "sub");
-    x->slot = (uint32_t)get_u64(o, "slot");
-    x->attempt = (uint32_t)get_u64(o, "attempt");
-    return result_files(o, x);
-}
-
-int run_result(const struct run *r, uint64_t dataset, struct result *ret, struct err *err)
-{
-    char *dir = result_dir(r, dataset), *path = path_join(dir, about);
-    struct result x = { 0 };
-    struct str text = { 0 };
-    json_t *o = NULL;
-    int rc = file_read(path, RECORD_FILE_MAX, &text, err);
-
-    if (rc == 0) {
-        o = json_loadb(text.s, text.len, JSON_REJECT_DUPLICATES, NULL);
-        if (!o || result_from(o, dataset, &x)) {
-            rc = err_set(err, CODE_IO, "'%s' is damaged or of another version", path);
-            result_release(&x);
-        } else {
-            *ret = x;
-        }
-        json_decref(o);
-    }
-    str_release(&text);
-    free(path);
-    free(dir);
-    return rc;
-}
-
-void result_release(struct result *x)
-{
-    files_release(x);
-    free(x->pin);
-    free(x->pipeline);
-    *x = (struct result){ 0 };
-}
-
-bool run_done(const struct run *r, uint64_t dataset, const char *pin, const char *pipeline, bool deep)
-{
-    char *dir = result_dir(r, dataset);
-    struct result x = { 0 };
-    bool done = run_result(r, dataset, &x, NULL) == 0 && (!pin || str_eq(pin, x.pin)) &&
-                (!pipeline || str_eq(pipeline, x.pipeline));
-
-    for (size_t i = 0; done && i < x.files.n; i++) {
-        const struct result_file *f = &x.files.v[i];
-        char *path = path_join(dir, f->path), digest[DIGEST_SIZE];
-        struct stat st;
-
-        done = lstat(path, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->bytes &&
-               (!deep || (digest_file(path, digest, NULL) == 0 && str_eq(digest, f->digest)));
-        free(path);
-    }
-    result_release(&x);
-    free(dir);
-    return done;
+    return rc < 0 ? -1 : 0;
 }

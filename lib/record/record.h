@@ -195,16 +195,34 @@ struct result { /* recon.json of a published result */
 /* out/<i/1000>/.<i>.<sub>.<slot>.<attempt>/ : fresh and empty (a leftover of the same name is removed). Owned text. */
 char *run_work_dir(struct run *r, uint64_t dataset, uint32_t sub, uint32_t slot, uint32_t attempt, struct err *err);
 /* Digests every file below work, writes recon.json, syncs, renames to out/<i/1000>/<i>, links out/by-name/NAME where the
- * name allows. *ret_taken: another attempt had published already; then work is removed and that is success. */
+ * name allows. *ret_taken: another attempt had published already; then work is removed and that is success. A folder
+ * that is no whole result (recon.json, sizes) is replaced. */
 int run_publish(struct run *r, const char *work, const struct dataset *d, struct result *result, bool *ret_taken,
                 struct err *err);
 int run_result(const struct run *r, uint64_t dataset, struct result *ret, struct err *err); /* CODE_NOTFOUND: none */
-/* Done = published, and sizes and digests match (deep: files are read again). pin, pipeline: compared when not NULL. */
+/* Damaged: recon.json or a file is missing or of another size (deep: or digest; files are read again), err says which.
+ * Other: whole, and of another pin or pipeline (compared when not NULL). */
+enum result_state { RESULT_NONE, RESULT_GOOD, RESULT_DAMAGED, RESULT_OTHER };
+enum result_state run_judge(const struct run *r, uint64_t dataset, const char *pin, const char *pipeline, bool deep,
+                            struct err *err);
+/* All results, deep, by several threads. states: run_count enum result_state; skip (may be NULL): those not to look at,
+ * left RESULT_NONE. tell (may be NULL) is called by the calling thread some times a second. */
+typedef void run_verify_f(void *arg, uint64_t done, uint64_t total);
+void run_verify(const struct run *r, const char *pin, const char *pipeline, const bool *skip, run_verify_f *tell,
+                void *arg, unsigned char *states);
+/* Done = published, and good. */
 bool run_done(const struct run *r, uint64_t dataset, const char *pin, const char *pipeline, bool deep);
 void result_release(struct result *r);
 /* Takes a published result away (renamed first, so that it never looks half there): for one that is damaged or of another
  * pin. No result is success. */
 int run_unpublish(struct run *r, uint64_t dataset, struct err *err);
+/* Removes hidden folders in out/ that attempts or run_unpublish left when they were killed: those of which `live` says no
+ * (sub -1: run_unpublish's). *ret_n: how many. What cannot be removed stays, without an error. */
+typedef bool run_live_f(void *arg, uint64_t dataset, int64_t sub, uint32_t slot, uint32_t attempt);
+void run_sweep(struct run *r, run_live_f *live, void *arg, uint64_t *ret_n);
+/* By its events file: 1 it has an end, or nobody holds it open; 0 somebody does; -1 unknown. Only this host's and, where the
+ * file system has locks for all hosts, theirs. ret_end (may be NULL): its end is recorded. */
+int run_attempt_over(const struct run *r, uint32_t sub, uint32_t slot, uint32_t attempt, bool *ret_end);
 
 int run_bad_node(struct run *r, const char *node, const struct finding *f, struct err *err); /* bad-nodes.jsonl */
 int run_bad_nodes(const struct run *r, struct strv *ret, struct err *err);                   /* unique names */

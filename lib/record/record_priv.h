@@ -75,6 +75,15 @@ int dataset_put(struct dataset *d, char *key, char *value, struct err *err); /* 
 int datasets_parse(const char *s, size_t n, const char *name, const char *dir, struct datasets *ret, struct err *err);
 int events_parse(const char *s, size_t n, const char *name, struct events_read *ret, struct err *err);
 
+/* ---- result.c ---- */
+
+#define RESULT_FILE "recon.json"
+char *result_dir(const struct run *r, uint64_t dataset);
+int result_read(const char *dir, uint64_t dataset, struct result *ret, struct err *err);
+enum result_state result_judge(const char *dir, uint64_t dataset, const char *pin, const char *pipeline, bool deep,
+                               struct err *err);
+void result_files_release(struct result *x);
+
 /* ---- run.c ---- */
 
 struct run {

@@ -9,7 +9,7 @@ enum { DAMAGED_SHOWN = 20 };
 
 /* What is kept for a dataset while files are read. */
 struct mark {
-    bool published;
+    bool published, bad; /* bad: it did not pass when it was verified */
     uint32_t file; /* the last events file that spoke of it, from 1 */
 };
 
@@ -19,12 +19,37 @@ struct loading {
     uint32_t file;
     struct submap map; /* of submission map_sub */
     int64_t map_sub;
+    bool verified;
 };
 
 static void add_damage(struct report *r, const char *text)
 {
     if (r->damaged.n < DAMAGED_SHOWN)
         strv_add(&r->damaged, text);
+}
+
+static char *digest_of(const struct report *r, const char *name)
+{
+    char *path = path_join(run_path(r->run), name), digest[DIGEST_SIZE];
+    int rc = digest_file(path, digest, NULL);
+
+    free(path);
+    return rc ? NULL : xstrdup(digest);
+}
+
+static void verify(struct loading *l, run_verify_f *tell, void *arg)
+{
+    char *pin = digest_of(l->r, "env.pin"), *pipeline = digest_of(l->r, "pipeline.conf");
+    unsigned char *states = xcalloc(l->r->n + 1, 1);
+
+    run_verify(l->r->run, pin, pipeline, NULL, tell, arg, states);
+    for (uint64_t i = 0; i < l->r->n; i++) {
+        l->marks[i].published = states[i] == RESULT_GOOD;
+        l->marks[i].bad = states[i] == RESULT_DAMAGED || states[i] == RESULT_OTHER;
+    }
+    free(states);
+    free(pin);
+    free(pipeline);
 }
 
 /* Folders are listed, since asking for each of a million datasets costs a parallel file system a minute. */
@@ -85,7 +110,7 @@ static void see_dataset(struct file *f, const struct event_dataset *e)
     if (str_eq(e->status, "done")) {
         struct mark *m = &l->marks[e->dataset];
 
-        m->published = m->published || run_done(l->r->run, e->dataset, NULL, NULL, false);
+        m->published = m->published || (!m->bad && run_done(l->r->run, e->dataset, NULL, NULL, false));
         if (m->published)
             o.state = STATE_DONE;
         else
@@ -196,17 +221,32 @@ static int see_file(void *arg, uint32_t sub, uint32_t slot, uint32_t attempt, co
 
 /* ---- the whole ---- */
 
+/* What did not pass, with its reason, whatever its events say. */
+static void see_bad(struct loading *l, uint64_t i)
+{
+    struct report_dataset *d = &l->r->datasets[i];
+    struct err why = { 0 };
+
+    if (run_judge(l->r->run, i, NULL, NULL, true, &why) == RESULT_GOOD)
+        err_set(&why, CODE_IO, "its result is of another env.pin or pipeline.conf than the run has now");
+    d->state = STATE_FAILED;
+    d->reason = report_text_of(l->r, why.text);
+}
+
 static int load(struct loading *l, struct err *err)
 {
     struct report *r = l->r;
     struct strv nodes = { 0 };
     struct err why = { 0 };
 
-    find_published(l);
+    if (!l->verified)
+        find_published(l);
     if (run_each_events(r->run, see_file, l, err))
         return -1;
     for (uint64_t i = 0; i < r->n; i++)
-        if (l->marks[i].published && r->datasets[i].state != STATE_DONE)
+        if (l->marks[i].bad)
+            see_bad(l, i);
+        else if (l->marks[i].published && r->datasets[i].state != STATE_DONE)
             r->datasets[i] = (struct report_dataset){ .state = STATE_DONE, .attempts = r->datasets[i].attempts };
     if (run_submissions(r->run, &r->submissions, &why))
         add_damage(r, why.text);
@@ -218,10 +258,10 @@ static int load(struct loading *l, struct err *err)
     return 0;
 }
 
-struct report *report_load(const char *path, struct err *err)
+static struct report *load_run(const char *path, bool deep, run_verify_f *tell, void *arg, struct err *err)
 {
     struct report *r = xcalloc(1, sizeof(*r));
-    struct loading l = { .r = r, .map_sub = -1 };
+    struct loading l = { .r = r, .map_sub = -1, .verified = deep };
     int rc = -1;
 
     clock_iso(r->time);
@@ -231,6 +271,8 @@ struct report *report_load(const char *path, struct err *err)
         r->outputs = path_join(run_path(r->run), "out");
         r->datasets = xcalloc(r->n, sizeof(*r->datasets));
         l.marks = xcalloc(r->n, sizeof(*l.marks));
+        if (deep)
+            verify(&l, tell, arg);
         rc = load(&l, err);
     }
     submap_release(&l.map);
@@ -239,6 +281,16 @@ struct report *report_load(const char *path, struct err *err)
         return r;
     report_free(r);
     return NULL;
+}
+
+struct report *report_load(const char *path, struct err *err)
+{
+    return load_run(path, false, NULL, NULL, err);
+}
+
+struct report *report_load_verified(const char *path, run_verify_f *tell, void *arg, struct err *err)
+{
+    return load_run(path, true, tell, arg, err);
 }
 
 void report_free(struct report *r)

@@ -76,6 +76,9 @@ struct report {
 };
 /* CODE_USAGE when path is no run directory. A damaged events file is no failure: it stands in damaged. */
 struct report *report_load(const char *path, struct err *err);
+/* The same, and results count only when their files, read again, have the digests that were published, and when they are of
+ * RUN's env.pin and pipeline.conf. tell: as of run_verify. */
+struct report *report_load_verified(const char *path, run_verify_f *tell, void *arg, struct err *err);
 void report_free(struct report *r);
 
 /* The forms of a report; the table ends with name NULL. */

@@ -382,6 +382,87 @@ static void test_full(void **state)
     run_free(r);
 }
 
+/* A result that is not whole does not stand in the way of a good one. */
+static void test_publish_over_damage(void **state)
+{
+    static const char *const damage[] = { "recon.json", "sub/mesh.ply", NULL };
+    struct run *r = make_run("repair", "a\n");
+    unsigned char states[1];
+    struct err err = { 0 };
+    struct dataset d;
+    bool taken;
+
+    (void)state;
+    assert_int_equal(run_dataset(r, 0, &d, NULL), 0);
+    run_verify(r, NULL, NULL, NULL, NULL, NULL, states);
+    assert_int_equal(states[0], RESULT_NONE);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct result x = { .dataset = 0, .attempt = i };
+        char *work = fill(r, 0, i, "ply"), *path = xasprintf("%s/out/0/0/%s", run_path(r), damage[i] ? damage[i] : "");
+
+        assert_int_equal(run_publish(r, work, &d, &x, &taken, &err), 0);
+        assert_false(taken);
+        run_verify(r, NULL, NULL, NULL, NULL, NULL, states);
+        assert_int_equal(states[0], RESULT_GOOD);
+        assert_int_equal(run_judge(r, 0, "xxh3:1", NULL, false, NULL), RESULT_OTHER);
+        if (damage[i]) {
+            unlink(path);
+            assert_int_equal(run_judge(r, 0, NULL, NULL, false, &err), RESULT_DAMAGED);
+            assert_non_null(strstr(err.text, damage[i]));
+        }
+        free(work);
+        free(path);
+        result_release(&x);
+    }
+    put_file(in_scratch("repair/out/0/0/sub/mesh.ply"), "plx", 3);
+    run_verify(r, NULL, NULL, NULL, NULL, NULL, states);
+    assert_int_equal(states[0], RESULT_DAMAGED);
+    run_verify(r, NULL, NULL, (bool[]){ true }, NULL, NULL, states);
+    assert_int_equal(states[0], RESULT_NONE);
+    dataset_release(&d);
+    run_free(r);
+}
+
+static bool ask_over(void *arg, uint64_t dataset, int64_t sub, uint32_t slot, uint32_t attempt)
+{
+    (void)dataset;
+    return sub >= 0 && run_attempt_over(arg, (uint32_t)sub, slot, attempt, NULL) != 1;
+}
+
+/* Work folders of attempts that have ended, or that nobody holds, go; those of living and unknown ones stay. */
+static void test_sweep(void **state)
+{
+    struct run *r = make_run("sweep", "a\nb\n");
+    uint32_t attempt;
+    struct events *ended = run_events(r, 0, 0, 0, &attempt, NULL), *lost = run_events(r, 0, 0, 1, &attempt, NULL);
+    struct events *lives = run_events(r, 0, 0, 2, &attempt, NULL);
+    uint64_t n;
+    bool end;
+
+    (void)state;
+    events_end(ended, &(struct event_end){ .status = "failed", .exit = 1 });
+    events_close(ended, NULL);
+    events_close(lost, NULL);
+    for (uint32_t i = 0; i < 4; i++)
+        free(run_work_dir(r, 0, 0, 0, i, NULL));
+    assert_int_equal(mkdir(in_scratch("sweep/out/0/.1.old.77.0"), 0777), 0);
+    assert_int_equal(mkdir(in_scratch("sweep/out/0/.other"), 0777), 0);
+    assert_int_equal(run_attempt_over(r, 0, 0, 0, &end), 1);
+    assert_true(end);
+    assert_int_equal(run_attempt_over(r, 0, 0, 1, &end), 1);
+    assert_false(end);
+    run_sweep(r, ask_over, r, &n);
+    assert_int_equal(n, 3);
+    assert_int_equal(access(in_scratch("sweep/out/0/.0.0.0.1"), F_OK), -1);
+    assert_int_equal(access(in_scratch("sweep/out/0/.0.0.0.2"), F_OK), 0);
+    assert_int_equal(access(in_scratch("sweep/out/0/.0.0.0.3"), F_OK), 0);
+    assert_int_equal(access(in_scratch("sweep/out/0/.other"), F_OK), 0);
+    events_close(lives, NULL);
+    run_sweep(r, ask_over, r, &n);
+    assert_int_equal(n, 1);
+    run_free(r);
+}
+
 /* What a killed attempt left is removed when the same attempt begins again. */
 static void test_leftover(void **state)
 {
@@ -405,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_create),    cmocka_unit_test(test_open_refused),    cmocka_unit_test(test_maps),
         cmocka_unit_test(test_submit),    cmocka_unit_test(test_bad_nodes),       cmocka_unit_test(test_events),
         cmocka_unit_test(test_publish),   cmocka_unit_test(test_publish_refused), cmocka_unit_test(test_leftover),
+        cmocka_unit_test(test_publish_over_damage), cmocka_unit_test(test_sweep),
         cmocka_unit_test(test_full),
     };
 
