@@ -54,14 +54,16 @@ static int closing_send(struct order *x, const struct strv *ids, struct err *err
 }
 
 /* A run whose closing job is refused is still a run: --watch and --resume do the same. */
-static void send_closing(struct order *x, const struct strv *ids)
+static bool send_closing(struct order *x, const struct strv *ids)
 {
     struct err why = { 0 };
 
     if (!ids->n || x->o->local || !x->spec.retry.closing || (!x->spec.retry.node_unfit && x->n_sent == x->n_todo))
-        return;
-    if (closing_send(x, ids, &why))
-        cli_warn("no closing job, so what meets an unfit node waits for recon-submit --watch or --resume: %s", why.text);
+        return false;
+    if (closing_send(x, ids, &why) == 0)
+        return true;
+    cli_warn("no closing job, so what meets an unfit node waits for recon-submit --watch or --resume: %s", why.text);
+    return false;
 }
 
 /* ---- the parts ---- */
@@ -96,8 +98,14 @@ static int send_parts(struct order *x, struct strv *ids, struct part *last, stru
 int submit_parts(struct order *x, struct strv *ids, struct part *last, struct err *err)
 {
     int rc = send_parts(x, ids, last, err);
+    bool closed = send_closing(x, ids);
 
-    send_closing(x, ids);
+    if (rc && closed && err->code == CODE_UNAVAILABLE) { /* the cluster is full, but not away */
+        cli_warn("%llu of %llu datasets are sent for now, the closing job sends the rest: %s",
+                 (unsigned long long)x->n_sent, (unsigned long long)x->n_todo, err->text);
+        *err = (struct err){ 0 };
+        rc = 0;
+    }
     return rc;
 }
 
