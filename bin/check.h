@@ -12,6 +12,8 @@
 struct options {
     const char *pin, *facts, *env_file, *save, *root, *images, *host, *toolkit, *archs, *compiler;
     struct strv assume, skip, programs, packages;
+    const char *node, *config;   /* --node */
+    bool nagios;
     bool jsonl, libs, list, verbose, where, arch_list;
 };
 

@@ -134,6 +134,9 @@ char *launch_program(const struct launch *l, struct err *err);
 /* Adds what a program used and left behind to the record. */
 void launch_account(struct launch *l, const struct ended *e);
 
+/* --task-prolog; always 0. */
+int task_prolog(void);
+
 /* Is a placeholder ({dataset}, {out}, a {column} of the slot's datasets) in the arguments? Sets l->each, l->columns. */
 int slot_wanted(struct launch *l, struct err *err);
 /* PROGRAM once for each dataset of the slot: results published, dataset events written. */

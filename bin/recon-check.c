@@ -8,10 +8,12 @@
 #include "check.h"
 #include "check_host.h"
 #include "check_images.h"
+#include "check_node.h"
 #include "cli.h"
 
 enum { KEY_FACTS = 256, KEY_ENV_FILE, KEY_FORMAT, KEY_LIBS, KEY_SAVE, KEY_ROOT, KEY_SKIP, KEY_LIST, KEY_IMAGES, KEY_HOST, KEY_PACKAGE,
-       KEY_TOOLKIT, KEY_ARCH, KEY_COMPILER, KEY_WHERE, KEY_ARCH_LIST };
+       KEY_TOOLKIT, KEY_ARCH, KEY_COMPILER, KEY_WHERE, KEY_ARCH_LIST,
+       KEY_NODE, KEY_CONFIG };
 
 static const struct argp_option option_rows[] = {
     { "pin", 'p', "PIN", 0, "Judge the programs, modules and variables of a pin", 0 },
@@ -35,6 +37,9 @@ static const struct argp_option option_rows[] = {
     { "host-compiler", KEY_COMPILER, "gcc-N", 0, "The host compiler that --toolkit is to work with", 0 },
     { "arch-list", KEY_ARCH_LIST, NULL, 0, "Print what to compile for: the GPUs of this node, or of --facts FILE|DIR", 0 },
     { "where", KEY_WHERE, NULL, 0, "Judge for every node whose facts are in the folder --facts DIR: partition, GPU, verdict", 0 },
+    { "node", KEY_NODE, "prolog|health", 0,
+      "What Slurm's Prolog or HealthCheckProgram runs, as root: judge the node by the site's configuration", 0 },
+    { "config", KEY_CONFIG, "FILE", 0, "With --node, the site's configuration (default: /etc/recon/node.conf)", 0 },
     { "verbose", 'v', NULL, 0, "Show notes, and what was not checked", 0 },
     { 0 },
 };
@@ -43,9 +48,10 @@ static error_t set_format(struct argp_state *state, const char *arg)
 {
     struct options *o = state->input;
 
-    if (!str_eq(arg, "text") && !str_eq(arg, "jsonl"))
-        argp_error(state, "format '%s' is neither text nor jsonl", arg);
+    if (!str_eq(arg, "text") && !str_eq(arg, "jsonl") && !str_eq(arg, "nagios"))
+        argp_error(state, "format '%s' is neither text nor jsonl (nor nagios, with --node)", arg);
     o->jsonl = str_eq(arg, "jsonl");
+    o->nagios = str_eq(arg, "nagios");
     return 0;
 }
 
@@ -72,6 +78,8 @@ static error_t set_option(int key, char *arg, struct argp_state *state)
     case KEY_COMPILER: o->compiler = arg; return 0;
     case KEY_ARCH_LIST: o->arch_list = true; return 0;
     case KEY_WHERE: o->where = true; return 0;
+    case KEY_NODE: o->node = arg; return 0;
+    case KEY_CONFIG: o->config = arg; return 0;
     case 'v': o->verbose = true; return 0;
     case ARGP_KEY_ARG: strv_add(&o->programs, arg); return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -328,6 +336,16 @@ static int wrong_combination(const struct options *o)
     return 0;
 }
 
+static int run_node(const struct options *o)
+{
+    bool prolog = str_eq(o->node, "prolog");
+
+    if (!prolog && !str_eq(o->node, "health"))
+        return cli_error(CODE_USAGE, "--node is '%s', wanted prolog or health", o->node);
+    return check_node(prolog ? NODE_PROLOG : NODE_HEALTH, o->config,
+                      o->jsonl ? NODE_JSONL : o->nagios ? NODE_NAGIOS : NODE_TEXT, o->verbose);
+}
+
 static int run(const struct options *o)
 {
     static char *const nothing[] = { NULL };
@@ -338,6 +356,10 @@ static int run(const struct options *o)
     bool pinned = false;
     int status;
 
+    if (o->node)
+        return run_node(o);
+    if (o->nagios || o->config)
+        return cli_error(CODE_USAGE, "--config and --format nagios go with --node");
     if (o->list)
         return list_rules(o);
     if (o->images)

@@ -14,7 +14,7 @@
 
 /* ---- command line ---------------------------------------------------------------------------------------------- */
 
-enum { OPT_RUN = 256, OPT_SUB, OPT_TASK, OPT_CHECK, OPT_EXEC, OPT_SKIP, OPT_FORMAT, OPT_GRACE, OPT_NO_BIND };
+enum { OPT_RUN = 256, OPT_SUB, OPT_TASK, OPT_CHECK, OPT_EXEC, OPT_SKIP, OPT_FORMAT, OPT_GRACE, OPT_NO_BIND, OPT_TASK_PROLOG };
 
 static const struct argp_option options[] = {
     { "pin", 'p', "PIN", 0, "what was promised: libraries and environment (default: RECON_PIN)", 0 },
@@ -27,6 +27,7 @@ static const struct argp_option options[] = {
     { "format", OPT_FORMAT, "FORM", 0, "findings as text (default) or jsonl", 0 },
     { "grace", OPT_GRACE, "SECONDS", 0, "from TERM or INT until the program is killed (default 20)", 0 },
     { "no-bind", OPT_NO_BIND, NULL, 0, "do not confine PROGRAM to the CPUs near its GPUs", 0 },
+    { "task-prolog", OPT_TASK_PROLOG, NULL, 0, "be Slurm's TaskProlog: print the pinned variables that are not as pinned", 0 },
     { "verbose", 'v', NULL, 0, "show notes too", 0 },
     { 0 },
 };
@@ -43,7 +44,7 @@ static int parse_u32(const char *option, const char *s, uint32_t *ret)
 
 struct asked {
     struct launch *l;
-    bool sub, task;
+    bool sub, task, prolog;
     int bad;
 };
 
@@ -61,6 +62,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case OPT_TASK: a->bad |= parse_u32("task", arg, &l->slot); a->task = true; break;
     case OPT_CHECK: l->check_only = true; break;
     case OPT_EXEC: l->exec = true; break;
+    case OPT_TASK_PROLOG: a->prolog = true; break;
     case OPT_NO_BIND: l->no_bind = true; break;
     case OPT_SKIP: strv_add(&l->skip, arg); break;
     case OPT_FORMAT:
@@ -102,7 +104,7 @@ static int check_usage(const struct launch *l, const struct asked *a)
     return 0;
 }
 
-static int parse(int argc, char **argv, struct launch *l)
+static int parse(int argc, char **argv, struct launch *l, bool *ret_prolog)
 {
     static const struct argp argp = {
         options, parse_option, "--pin PIN [--run RUN --sub N --task SLOT] -- PROGRAM [ARG...]",
@@ -117,7 +119,8 @@ static int parse(int argc, char **argv, struct launch *l)
     if (rc)
         return rc;
     l->argv = argv + rest;
-    return check_usage(l, &a);
+    *ret_prolog = a.prolog;
+    return a.prolog ? a.bad ? CODE_USAGE : 0 : check_usage(l, &a);
 }
 
 /* The task ends before the program was started. */
@@ -357,10 +360,11 @@ static void launch_release(struct launch *l)
 int main(int argc, char **argv)
 {
     struct launch l = { .events_fd = -1 };
-    int status = parse(argc, argv, &l);
+    bool prolog = false;
+    int status = parse(argc, argv, &l, &prolog);
 
     if (status == 0)
-        status = launch(&l);
+        status = prolog ? task_prolog() : launch(&l);
     launch_release(&l);
     return cli_end(status);
 }
