@@ -25,12 +25,13 @@ static void report(const struct check_case *c, const char *path, const char *rea
 static int eval(const struct check_case *c, struct findings *out, struct err *err)
 {
     const struct resolution *r = c->resolution;
+    bool first = r->drivers.n && (is_stub(r->drivers.v[0]) || is_stub(r->driver_file)); /* by name or behind a link */
     const char *real = NULL;
     struct walk w = { 0 };
     bool told = false;
 
     (void)err;
-    for (size_t i = 0; i < r->drivers.n && !real; i++)
+    for (size_t i = first; i < r->drivers.n && !real; i++)
         if (!is_stub(r->drivers.v[i]))
             real = r->drivers.v[i];
     while (walk_next(c, &w))
@@ -39,7 +40,7 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
             report(c, w.lib->path, str_eq(w.lib->soname, "libcuda.so.1") ? real : NULL, w.lib->soname, out);
             told |= str_eq(w.lib->soname, "libcuda.so.1");
         }
-    if (!told && r->drivers.n && (is_stub(r->drivers.v[0]) || is_stub(r->driver_file)))
+    if (!told && first)
         report(c, r->drivers.v[0], real, "libcuda.so.1", out);
     return 0;
 }

@@ -25,7 +25,6 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
 {
     static const char *const memory[] = { "SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU" };
     const char *id = env_get(c->received, "SLURM_JOB_ID"), *old = env_get(c->received, "SLURM_JOBID");
-    const char *node = env_get(c->received, "SLURMD_NODENAME"), *here = c->facts ? c->facts->node : NULL;
     struct str both = { 0 };
     size_t n = 0;
 
@@ -43,10 +42,6 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
                                      "are set together, and srun takes one of them only"),
                         NULL, "sbatch was called inside another job, whose variables came along",
                         "unset ${!SLURM_@} before sbatch");
-    if (id && node && here && !c->elsewhere && strchr(node, '.') == strchr(here, '.') && !str_eq(node, here))
-        finding_explain(findings_add(out, "slurm-env-stale", LEVEL_WARN, SCOPE_JOB, "SLURMD_NODENAME",
-                                     "is '%s', and this node is '%s'", node, here),
-                        NULL, "the shell was carried here from a job on another node", "unset ${!SLURM_@}");
     str_release(&both);
     return 0;
 }

@@ -56,6 +56,8 @@ static const struct {
       "is 6, and SLURM_JOB_ID is 7", "unset SLURM_JOBID" },
     { "memory by node and by CPU", { "SLURM_JOB_ID=7", "SLURM_MEM_PER_NODE=4", "SLURM_MEM_PER_CPU=1" }, { 0 }, NULL, NULL, NULL,
       "slurm-env-stale", LEVEL_WARN, "set together", "unset" },
+    { "Slurm's name of a node is not always its host's", { "SLURM_JOB_ID=7", "SLURMD_NODENAME=h1" }, { 0 }, NULL, NULL,
+      NULL, NULL, 0, NULL, NULL },
     { "a job as it is", { "SLURM_JOB_ID=7", "SLURM_JOBID=7", "SLURMD_NODENAME=gpu017", "SLURM_MEM_PER_NODE=4" }, { 0 }, NULL, NULL,
       NULL, NULL, 0, NULL, NULL },
     { "TMPDIR that is not there", { 0 }, { "limits.tmp_dir=/scratch/7", "limits.tmp_problem=it does not exist" }, NULL, NULL, NULL,
