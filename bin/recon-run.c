@@ -131,9 +131,8 @@ static int set_up(const struct options *o, struct setup *s, struct err *err)
     path = pipeline_path(o->pipeline);
     if (pipeline_load(path, &s->pipeline, err))
         goto out;
-    for (size_t i = 0; i < o->set.n; i++)
-        if (pipeline_set(&s->pipeline, o->set.v[i].name, o->set.v[i].value, "--set", err))
-            goto out;
+    if (pipeline_set_all(&s->pipeline, &o->set, "--set", err))
+        goto out;
     if (device_choose(&s->modules, o->device, &s->device, err))
         goto out;
     rc = plan_make(&s->pipeline, &s->modules, &s->device, &s->plan, err);

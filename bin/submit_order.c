@@ -146,6 +146,30 @@ static void keep_kind(struct pipeline *p, const struct conf_pair *pair)
     }
 }
 
+/* Each column that names a parameter, with its first value: a wrong name is known before it is queued. */
+static int check_columns(const struct order *x, struct pipeline *p, struct err *err)
+{
+    struct strv seen = { 0 };
+    int rc = 0;
+
+    for (size_t i = 0; i < x->datasets.n && rc == 0; i++) {
+        const struct dataset *d = &x->datasets.v[i];
+
+        for (size_t k = 0; k < d->n_columns && rc == 0; k++) {
+            const char *key = d->columns[k].key;
+
+            if (!strchr(key, '.') || strv_has(&seen, key))
+                continue;
+            strv_add(&seen, key);
+            rc = pipeline_set_as(p, key, d->columns[k].value, "column", err);
+        }
+    }
+    if (rc == 0 && seen.n)
+        rc = check_plan(p, err);
+    strv_release(&seen);
+    return rc ? err_prefix(err, "%s", x->spec.datasets) : 0;
+}
+
 static int find_pipeline(struct order *x, struct err *err)
 {
     struct spec_place place = { x->cwd, getenv("HOME"), NULL };
@@ -156,8 +180,11 @@ static int find_pipeline(struct order *x, struct err *err)
     if (!x->pipeline || read_trusted(x, x->pipeline, &x->pipeline_text, err) || pipeline_load(x->pipeline, &p, err))
         return -1;
     for (size_t i = 0; i < x->spec.params.n && rc == 0; i++) {
-        rc = pipeline_set(&p, x->spec.params.v[i].name, x->spec.params.v[i].value, "params", err);
-        keep_kind(&p, &x->spec.params.v[i]);
+        const struct conf_pair *pair = &x->spec.params.v[i];
+        const char *from = conf_map_get(&x->spec.params_from, pair->name);
+
+        rc = pipeline_set(&p, pair->name, pair->value, from ? from : "params", err);
+        keep_kind(&p, pair);
     }
     if (rc == 0)
         rc = check_plan(&p, err);
@@ -165,6 +192,8 @@ static int find_pipeline(struct order *x, struct err *err)
         str_clear(&x->pipeline_text);
         conf_write(pipeline_rows, &p, &x->pipeline_text);
     }
+    if (rc == 0)
+        rc = check_columns(x, &p, err);
     pipeline_release(&p);
     return rc;
 }

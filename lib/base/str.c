@@ -35,7 +35,7 @@ void str_add(struct str *t, const char *s)
     str_addn(t, s, strlen(s));
 }
 
-static void addv(struct str *t, const char *fmt, va_list ap)
+PRINTF(2, 0) static void addv(struct str *t, const char *fmt, va_list ap)
 {
     va_list again;
     int n;

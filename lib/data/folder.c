@@ -128,8 +128,11 @@ static int read_camera(struct folder *f, struct fault *fault)
 
 static void warn(const struct frames_options *o, const char *object, const struct fault *why)
 {
+    char *text = xasprintf("%s; the frame is skipped", why->err.text);
+
     if (o->warn)
-        o->warn(o->warn_self, why->rule, object, why->err.text);
+        o->warn(o->warn_self, why->rule, object, text);
+    free(text);
 }
 
 static int add_frame(struct folder *f, const char *stem, uint64_t index, const struct strv *names,

@@ -53,6 +53,7 @@ struct spec { /* texts owned; paths absolute once loaded */
     int device;                /* enum spec_device */
     char *pin, *template;      /* NULL: captured now, "default" */
     struct conf_map params;    /* "step.parameter" */
+    struct conf_map params_from; /* where each of them was said last: "job.conf:3", "--set 'params.fuse.voxel=0.01'" */
     struct conf_map sbatch;    /* by long names; a flag is "true" with kind bool */
     struct strv env;           /* NAME: captured as well; NAME=VALUE: set */
     int64_t max_running;       /* tasks at once over the whole run, 0: no bound */

@@ -12,6 +12,7 @@ struct load {
     struct conf *all;            /* the merged files */
     char *base_datasets, *base_pipeline, *base_program, *base_pin, *base_template; /* folders of the layers that said so */
     struct strv over;            /* sbatch options that a layer above SBATCH_* names */
+    struct conf_map params_from; /* for the spec */
 };
 
 /* ---- one layer ---- */
@@ -45,11 +46,21 @@ static void base_of(char **base, const char *dir, bool said)
     }
 }
 
+static void note_params(struct load *l, const struct conf_map *params, const char *file, bool over)
+{
+    for (size_t i = 0; i < params->n; i++) {
+        char *from = over ? xstrdup(file) : xasprintf("%s:%d", file, params->v[i].line);
+
+        conf_map_set(&l->params_from, params->v[i].name, from, CONF_KIND_TEXT);
+        free(from);
+    }
+}
+
 /* file: for messages; dir: what its relative paths are relative to. */
 static int add_layer(struct load *l, const struct conf *c, const char *file, const char *dir, bool over,
                      struct err *err)
 {
-    struct spec s;
+    struct spec s = { 0 };
     int rc = conf_bind(c, spec_rows, &s, err);
 
     if (rc == 0)
@@ -62,6 +73,7 @@ static int add_layer(struct load *l, const struct conf *c, const char *file, con
         base_of(&l->base_template, dir, s.template);
         for (size_t i = 0; over && i < s.sbatch.n; i++)
             strv_add(&l->over, s.sbatch.v[i].name);
+        note_params(l, &s.params, file, over);
         conf_merge(l->all, c);
     }
     spec_release(&s);
@@ -334,7 +346,7 @@ static void drop_false(struct conf_map *m)
 int spec_load(const struct spec_source *source, struct spec *ret, struct strv *ignored, struct err *err)
 {
     struct load l = { .source = source, .all = conf_new("the layers of the spec") };
-    struct spec s;
+    struct spec s = { 0 };
     int rc = add_layers(&l, err);
 
     conf_defaults(spec_rows, &s);
@@ -350,9 +362,11 @@ int spec_load(const struct spec_source *source, struct spec *ret, struct strv *i
     if (rc == 0) {
         drop_false(&s.sbatch);
         make_paths(&l, &s);
+        s.params_from = l.params_from;
         *ret = s;
     } else {
         spec_release(&s);
+        conf_map_release(&l.params_from);
     }
     conf_free(l.all);
     strv_release(&l.over);

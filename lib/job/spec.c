@@ -63,6 +63,7 @@ const struct conf_row spec_rows[] = {
 void spec_release(struct spec *s)
 {
     conf_release(spec_rows, s);
+    conf_map_release(&s->params_from);
 }
 
 void spec_show(const struct spec *s, struct str *ret)

@@ -94,7 +94,7 @@ uint64_t host_reap(struct host_state *s)
 
 /* ---- failures and words ---- */
 
-static int host_fail(struct recon_ctx *ctx, int code, const char *rule, const char *object, const char *fmt, ...)
+PRINTF(5, 6) static int host_fail(struct recon_ctx *ctx, int code, const char *rule, const char *object, const char *fmt, ...)
 {
     struct host_state *s = state_of(ctx);
     char text[sizeof(s->err.text)];
@@ -124,7 +124,7 @@ static void record(struct host_state *s, enum level level, const char *rule, enu
     findings_release(&list);
 }
 
-static void host_log(struct recon_ctx *ctx, enum recon_log level, const char *rule, const char *object,
+PRINTF(5, 6) static void host_log(struct recon_ctx *ctx, enum recon_log level, const char *rule, const char *object,
                      const char *fmt, ...)
 {
     struct host_state *s = state_of(ctx);

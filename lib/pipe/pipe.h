@@ -58,6 +58,7 @@ struct step {
     char *name, *kernel;
     struct conf_map in, out;  /* port = slot */
     struct conf_map params;
+    struct conf_map origins;  /* of the parameters that pipeline_set laid over the file */
     int line;
 };
 struct pipeline {
@@ -74,8 +75,12 @@ extern const struct conf_row pipeline_rows[];
 char *pipeline_path(const char *name);
 int pipeline_load(const char *path, struct pipeline *ret, struct err *err);
 void pipeline_release(struct pipeline *p);
-/* Sets "step.param" over what the file says; origin ("--set", "column") goes into messages. */
+/* Sets "step.param" over what the file says; origin ("job.conf:3", "--set 'fuse.voxel'", "column 'fuse.voxel'") begins the
+ * messages about it, here and in plan_make. */
 int pipeline_set(struct pipeline *p, const char *key, const char *value, const char *origin, struct err *err);
+/* The same with the origin "WHAT 'step.param'": for --set and for a column. */
+int pipeline_set_as(struct pipeline *p, const char *key, const char *value, const char *what, struct err *err);
+int pipeline_set_all(struct pipeline *p, const struct conf_map *values, const char *what, struct err *err);
 
 /* ---- plans ----------------------------------------------------------------------------------------- */
 

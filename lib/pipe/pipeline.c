@@ -100,6 +100,8 @@ int pipeline_load(const char *path, struct pipeline *ret, struct err *err)
 
 void pipeline_release(struct pipeline *p)
 {
+    for (size_t i = 0; i < p->steps.n; i++)
+        conf_map_release(&p->steps.v[i].origins);
     conf_release(pipeline_rows, p);
     free(p->path);
     *p = (struct pipeline){ 0 };
@@ -116,13 +118,14 @@ int pipeline_set(struct pipeline *p, const char *key, const char *value, const c
         if (str_eq(p->steps.v[i].name, step))
             found = &p->steps.v[i];
     if (!dot || !dot[1]) {
-        err_set(err, CODE_USAGE, "%s '%s': wanted step.parameter", origin, key);
+        err_set(err, CODE_USAGE, "%s: '%s' is no step.parameter, such as fuse.voxel", origin, key);
     } else if (!found) {
         near = p->steps.n ? str_nearest(step, &p->steps.v[0].name, sizeof(*p->steps.v), p->steps.n) : NULL;
-        err_set(err, CODE_USAGE, "%s '%s': pipeline '%s' has no step '%s'%s%s%s", origin, key, p->name, step,
+        err_set(err, CODE_USAGE, "%s: pipeline '%s' has no step '%s'%s%s%s", origin, p->name, step,
                 near ? ", the nearest is '" : "", near ? near : "", near ? "'" : "");
     } else {
         conf_map_set(&found->params, dot + 1, value, CONF_KIND_TEXT);
+        conf_map_set(&found->origins, dot + 1, origin, CONF_KIND_TEXT);
         for (size_t i = 0; i < found->params.n; i++)
             if (str_eq(found->params.v[i].name, dot + 1))
                 found->params.v[i].line = 0; /* not from the file: read loosely */
@@ -130,4 +133,21 @@ int pipeline_set(struct pipeline *p, const char *key, const char *value, const c
     }
     free(step);
     return rc;
+}
+
+int pipeline_set_as(struct pipeline *p, const char *key, const char *value, const char *what, struct err *err)
+{
+    char *origin = xasprintf("%s '%s'", what, key);
+    int rc = pipeline_set(p, key, value, origin, err);
+
+    free(origin);
+    return rc;
+}
+
+int pipeline_set_all(struct pipeline *p, const struct conf_map *values, const char *what, struct err *err)
+{
+    for (size_t i = 0; i < values->n; i++)
+        if (pipeline_set_as(p, values->v[i].name, values->v[i].value, what, err))
+            return -1;
+    return 0;
 }

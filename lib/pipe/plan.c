@@ -47,15 +47,26 @@ static int unknown_kernel(const struct planning *x, const struct step *s, struct
 
 /* ---- parameters ---- */
 
+/* Where the parameter was said: the origin that pipeline_set was told, else file and line. Owned. */
+static char *place_of(const struct planning *x, const struct step *s, const struct conf_pair *pair)
+{
+    const char *origin = conf_map_get(&s->origins, pair->name);
+
+    return origin ? xstrdup(origin) : xasprintf("%s:%d", x->p->path, pair->line ? pair->line : s->line);
+}
+
 static int unknown_param(const struct planning *x, const struct step *s, const struct recon_kernel *k,
                          const struct conf_pair *pair, struct err *err)
 {
     uint32_t n = params_count(k->params);
     const char *near = n ? str_nearest(pair->name, &k->params[0].name, sizeof(*k->params), n) : NULL;
 
-    return err_set(err, CODE_USAGE, "%s:%d: step '%s': kernel '%s' has no parameter '%s'%s%s%s", x->p->path,
-                   pair->line ? pair->line : s->line, s->name, k->name, pair->name,
-                   near ? ", the nearest is '" : "; see recon-run --describe", near ? near : "", near ? "'" : "");
+    char *place = place_of(x, s, pair);
+
+    err_set(err, CODE_USAGE, "%s: step '%s': kernel '%s' has no parameter '%s'%s%s%s", place, s->name, k->name,
+            pair->name, near ? ", the nearest is '" : "; see recon-run --describe", near ? near : "", near ? "'" : "");
+    free(place);
+    return -1;
 }
 
 static const struct conf_pair *pair_of(const struct conf_map *m, const char *name)
@@ -71,6 +82,7 @@ static int bind_param(const struct planning *x, const struct step *s, const stru
 {
     const struct conf_pair *pair = pair_of(&s->params, row->name);
     struct err why = { 0 };
+    char *place;
     int rc;
 
     if (!pair && !row->def)
@@ -83,8 +95,10 @@ static int bind_param(const struct planning *x, const struct step *s, const stru
     if (!pair)
         return err_set(err, CODE_JOB, "kernel '%s': the default of parameter '%s' is refused: %s", k->name, row->name,
                        why.text);
-    return err_set(err, why.code, "%s:%d: step '%s': parameter '%s': %s", x->p->path, pair->line ? pair->line : s->line,
-                   s->name, row->name, why.text);
+    place = place_of(x, s, pair);
+    err_set(err, why.code, "%s: step '%s': parameter '%s': %s", place, s->name, row->name, why.text);
+    free(place);
+    return -1;
 }
 
 static int bind_params(const struct planning *x, const struct step *s, struct plan_step *ps, struct err *err)

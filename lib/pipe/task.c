@@ -57,16 +57,11 @@ static void task_close(struct tasking *x)
 static int dataset_plan(struct tasking *x, const struct dataset *d, struct pipeline *p, struct plan *plan,
                         struct err *err)
 {
-    const struct conf_map *set = x->t->set;
-
-    if (pipeline_load(x->pipeline_file, p, err))
+    if (pipeline_load(x->pipeline_file, p, err) || (x->t->set && pipeline_set_all(p, x->t->set, "--set", err)))
         return -1;
-    for (size_t i = 0; set && i < set->n; i++)
-        if (pipeline_set(p, set->v[i].name, set->v[i].value, "--set", err))
-            return -1;
     for (size_t i = 0; i < d->n_columns; i++)
         if (strchr(d->columns[i].key, '.') &&
-            pipeline_set(p, d->columns[i].key, d->columns[i].value, "column", err))
+            pipeline_set_as(p, d->columns[i].key, d->columns[i].value, "column", err))
             return -1;
     return plan_make(p, x->t->modules, x->t->device, plan, err);
 }

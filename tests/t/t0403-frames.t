@@ -44,6 +44,7 @@ pose 1 "$nan"
 tap 0 'a pose that is not finite is left out' mesh "$T/scan" "$T/mesh"
 has "$T/err" 'frame-000001' 'and named'
 has "$T/events" '"rule":"pose-invalid"' 'by its rule'
+has "$T/err" 'the frame is skipped' 'and the warning says what became of it'
 tap 65 'or ends the step when asked' mesh "$T/scan" "$T/mesh" --set read.bad_frames=stop
 pose 2 "$nan"; pose 3 '1 0 0 0 0 1 0 0 0 0 -1 0 0 0 0 1'
 tap 0 'half of the frames are enough' mesh "$T/scan" "$T/mesh"

@@ -36,6 +36,7 @@ has run/out/0/1/sum.txt '54.0' 'the second, with its column'
 has ev.jsonl '"path":"sum.txt"' 'an event for each output'
 tap 64 'a column that names no parameter' task 1
 has err "dataset 'd'" 'the dataset is named'
+has err "column 'make.strt': step 'make'" 'and the column'
 has err "no parameter 'strt', the nearest is 'start'" 'and the parameter'
 has run/out/0/4/sum.txt '45.0' 'the next dataset still ran'
 mkdir c

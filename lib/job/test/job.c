@@ -237,7 +237,7 @@ static void render(const char *run, const char *text, struct str *ret, struct er
         { (char *)(uintptr_t)"LD_PRELOAD", PIN_UNSET, NULL },
     };
     struct pin pin = { .variables = { variables, COUNT(variables), COUNT(variables) } };
-    struct spec spec;
+    struct spec spec = { 0 };
     struct strv argv = { 0 };
     struct script s = { .spec = &spec, .pin = &pin, .run = run, .sub = 0, .slots = 100,
                         .job_name = "kitchen-7f3a91c2.0", .chdir = "/scratch/ada/kitchen", .umask = "0027",

@@ -181,8 +181,8 @@ static void test_set(void **state)
                              &plan, &err), 0);
     assert_int_equal(plan.steps.v[0].values[0].i, 2);
     plan_release(&plan);
-    assert_int_equal(pipeline_set(&p, "make.n", "5", "--set", &err), 0);
-    assert_int_equal(pipeline_set(&p, "mak.n", "5", "--set", &err), -1);
+    assert_int_equal(pipeline_set_as(&p, "make.n", "5", "--set", &err), 0);
+    assert_int_equal(pipeline_set_as(&p, "mak.n", "5", "--set", &err), -1);
     assert_non_null(strstr(err.text, "--set 'mak.n': pipeline 'p' has no step 'mak', the nearest is 'make'"));
     assert_int_equal(pipeline_set(&p, "make", "5", "column", &err), -1);
     {
