@@ -33,7 +33,7 @@ void resolve_driver(struct resolution *r, const struct pin *p, const char *root)
     const struct library *l = linked(r);
     struct strv dirs = { 0 };
 
-    if (*root || !r->env.n || (!l && !has_gpu_code(r, p)))
+    if (*root || !r->env.n || r->driver_file || (!l && !has_gpu_code(r, p)))
         return;
     if (list && *list)
         strv_split(&dirs, list, ":;");

@@ -56,6 +56,8 @@ int resolve_host(const char *program, const struct strv *modules, size_t n_globa
         open_module(&h, later.v[i], false, true, &none);
     for (size_t i = 1; i < ret->closures.n; i++)
         closure_candidates(&ret->closures.v[i], env, "", places);
+    resolve_driver(ret, NULL, "");
+    resolve_shadows(ret, "");
     strv_release(&later);
     closure_release(&h.loaded);
     loader_release(&l);

@@ -100,6 +100,7 @@ struct resolution {
     size_t references;     /* how many */
     struct strv failed;    /* what could not be resolved for a reason of recon's own: rules say not-checked */
     struct strv drivers;   /* files libcuda.so.1 that this environment puts before the system's, in the loader's order */
+    struct strv shadows;   /* "torch=/work/torch.py": what hides a Python package of the closures in sys.path */
     char *driver_file;     /* the file behind the first of them (symlinks followed), or behind the system's one that the
                             * program is linked with; NULL: not known */
 };

@@ -19,6 +19,8 @@ const struct loader *loader_for(const struct loader *l, const char *program, str
 
 /* Fills ret->drivers and driver_file where anything may want a driver; p may be NULL. */
 void resolve_driver(struct resolution *r, const struct pin *p, const char *root);
+/* Fills ret->shadows, by PYTHONPATH and the working directory. */
+void resolve_shadows(struct resolution *r, const char *root);
 
 /* Unchanged since the pin: fills ret->closures from the pin and gives true. */
 bool resolution_reuse(const struct pin *p, const struct facts *f, const struct loader *l, struct resolution *ret);

@@ -135,6 +135,7 @@ int resolve(const struct pin *p, const struct facts *f, const char *root, char *
         candidates(&r, f, root);
     }
     resolve_driver(&r, p, root);
+    resolve_shadows(&r, root);
     loader_release(&l);
     loader_release(&other);
     *ret = r;
@@ -186,6 +187,7 @@ void resolution_release(struct resolution *r)
     strv_release(&r->env);
     strv_release(&r->failed);
     strv_release(&r->drivers);
+    strv_release(&r->shadows);
     free(r->driver_file);
     memset(r, 0, sizeof(*r));
 }

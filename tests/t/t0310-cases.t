@@ -127,6 +127,29 @@ sleep 0.02; lib "$T/own/libown.so.1" libown.so.1 'int f(void){return 1;} int g(v
 tap 0 'built anew' recon-check --pin "$T/own.pin"
 found lib-changed
 
+# ---- a source tree beside the script hides the package
+site=$T/prefix/lib/python3.11/site-packages
+lib "$site/gsplat/csrc.so" csrc.so 'int f(void){return 0;}'
+: >"$site/gsplat/__init__.py"
+tap 0 'a pin of a package' recon-pin capture -o "$T/py.pin" "$T/app" "$site/gsplat/csrc.so"
+tap 0 'where nothing hides it' recon-check --pin "$T/py.pin"
+lacks "$T/out" 'module-shadowed' 'nothing is said'
+mkdir -p "$T/src/gsplat" "$T/data/gsplat"; : >"$T/src/gsplat/__init__.py"
+( cd "$T/src" && recon-check --pin "$T/py.pin" ) >"$T/out" 2>"$T/err"
+found module-shadowed
+has "$T/out" "warn: module-shadowed: $T/src/gsplat/__init__.py: is what \`import gsplat\` finds" 'names both'
+( cd "$T/data" && PYTHONPATH=$site recon-check --skip env-drift --pin "$T/py.pin" ) >"$T/out" 2>"$T/err"
+lacks "$T/out" 'module-shadowed' 'a folder of data hides nothing'
+
+# ---- healthy programs of this host: nothing is said
+for p in /usr/bin/* /usr/sbin/*; do
+    case $(head -c 4 "$p" 2>/dev/null | tail -c 3) in ELF) echo "$p";; esac
+done | awk 'NR % 7 == 1' | head -60 >"$T/programs"
+# shellcheck disable=SC2046
+tap 0 "$(wc -l <"$T/programs") programs of this host" recon-check $(cat "$T/programs")
+lacks "$T/out" 'error:' 'no error'
+lacks "$T/out" 'warn:' 'no warning'
+
 # ---- a folder that cannot be used
 mkdir "$T/ro"
 TMPDIR=$T/gone tap 0 'TMPDIR of the login node' recon-check "$T/app"

@@ -68,6 +68,17 @@ has "$T/e7" '"rule":"uv-out-of-range"' 'row 7: in the record'
 says 'the closed mesh has a volume of -0.166667: its faces look inward' 'row 10'
 has "$T/e7" '"rule":"inward-normals"' 'row 10: in the record'
 
+# 6 a target that is far too small
+cat >"$T/simplify.conf" <<'C'
+version = 1;
+steps = ( { name = "read"; kernel = "mesh.read"; }, { name = "simplify"; kernel = "mesh.simplify"; params = { faces = 1; }; },
+          { name = "save"; kernel = "mesh.write"; params = { file = "mesh.ply"; }; } );
+C
+tap 0 'row 6' recon-run --device cpu --pipeline "$T/simplify.conf" --dataset "$T/tet.obj" --out "$T/o6" --events "$T/e6"
+says '4 faces and 4 vertices are left: no more can go without a change of borders or topology' 'row 6'
+has "$T/e6" '"rule":"simplify-target-not-reached"' 'row 6: in the record'
+if grep -qa '^element face [1-9]' "$T/o6/mesh.ply"; then ok 'row 6: faces are left'; else not_ok 'row 6: faces are left'; fi
+
 # 8 a grid that is too fine
 tap 65 'row 8' recon-run --device cpu --pipeline scene-to-mesh --out "$T/o8" --set scene.frames=2 --set scene.width=64 \
     --set scene.height=48 --set fuse.voxel=0.0005 --events "$T/e8"

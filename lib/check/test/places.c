@@ -257,6 +257,23 @@ static void drivers(void **state)
     end(&s);
 }
 
+static void shadows(void **state)
+{
+    const struct finding *f;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    strv_add(&s.r.shadows, "torch=/home/ada/torch.py");
+    f = only(&s, "module-shadowed");
+    assert_string_equal(f->object, "/home/ada/torch.py");
+    says(f, "`import torch`");
+    s.c.elsewhere = true;
+    assert_int_equal(judge(&s), 0);
+    strv_release(&s.r.shadows);
+    end(&s);
+}
+
 static void pinned(void **state)
 {
     const struct finding *f;
@@ -335,6 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table),   cmocka_unit_test(libraries), cmocka_unit_test(toolkits),
         cmocka_unit_test(drivers), cmocka_unit_test(pinned),    cmocka_unit_test(builds),
+        cmocka_unit_test(shadows),
     };
 
     return cmocka_run_group_tests_name("places", tests, NULL, NULL);
