@@ -64,6 +64,7 @@ static const char *isa_level(void)
 struct hwloc {
     unsigned (*version)(void);
     __typeof__(hwloc_topology_init) *init;
+    __typeof__(hwloc_topology_destroy) *destroy;
     __typeof__(hwloc_topology_set_flags) *set_flags;
     __typeof__(hwloc_topology_set_all_types_filter) *filter_all;
     __typeof__(hwloc_topology_set_type_filter) *filter;
@@ -79,6 +80,7 @@ static const struct {
 } symbols[] = {
     { "hwloc_get_api_version", offsetof(struct hwloc, version) },
     { "hwloc_topology_init", offsetof(struct hwloc, init) },
+    { "hwloc_topology_destroy", offsetof(struct hwloc, destroy) },
     { "hwloc_topology_set_flags", offsetof(struct hwloc, set_flags) },
     { "hwloc_topology_set_all_types_filter", offsetof(struct hwloc, filter_all) },
     { "hwloc_topology_set_type_filter", offsetof(struct hwloc, filter) },
@@ -131,14 +133,17 @@ static int by_hwloc(struct facts *f)
     h.filter_all(t, HWLOC_TYPE_FILTER_KEEP_NONE);
     h.filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
     h.filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    if (h.load(t))
+    if (h.load(t)) {
+        h.destroy(t);
         return -1;
+    }
     f->cpu.cores = hwloc_count(&h, t, HWLOC_OBJ_CORE);
     if (f->cpu.cores <= 0)
         f->cpu.cores = hwloc_count(&h, t, HWLOC_OBJ_PU);
     f->cpu.numa_nodes = hwloc_count(&h, t, HWLOC_OBJ_NUMANODE);
     f->cpu.model = cpu_model(&h, t);
-    return 0; /* the topology is the process's, which ends soon */
+    h.destroy(t);
+    return 0;
 }
 
 /* ---- sysfs ---- */

@@ -285,6 +285,7 @@ static void pinned(void **state)
     pin_variable(&s, "RECON_X", PIN_SET, "1");
     strv_add(&s.received, "RECON_X=1");
     s.c.received = s.received.v;
+    free(s.p.prefix);
     s.p.prefix = xstrdup("/c/envs/gs");
     f = only(&s, "env-prefix-missing");
     says(f, "was active at capture, and no prefix is now");
