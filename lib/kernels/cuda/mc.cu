@@ -5,7 +5,7 @@
  *   list     the words that have some, in order, each with the numbers of its first vertex and face
  *   points   vertices to their places
  *   faces    triangles, by the words around the cell
- * In the last two a warp takes a word of the list. Order and arithmetic are cpu/marching_cubes.c's: the meshes are the
+ * In the last two a warp takes 32 words of the list and shares out what is in them. Order and arithmetic are cpu/marching_cubes.c's: the meshes are the
  * same. */
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_scan.cuh>
@@ -15,7 +15,7 @@
 
 namespace {
 
-enum { THREADS = 128, WARPS = THREADS / 32, RUN = 8, SIDES = 256, WORD_BYTES = 56 };
+enum { THREADS = 128, RUN = 8, SIDES = 256, WORD_BYTES = 60 };
 #define ALL_LANES 0xffffffffu
 #define LISTED 0x80000000u /* of a word's count: vertices of a block are at most 128 * 128, faces 128 * 384 */
 
@@ -66,6 +66,41 @@ __global__ void __launch_bounds__(SIDES) make_sides(job j, uint32_t blocks, unsi
     }
 }
 
+/* The same where rows fill their words and nothing is padded: samples follow each other as words do. */
+__global__ void __launch_bounds__(SIDES) make_sides_flat(job j, uint64_t words, unsigned long long *nans)
+{
+    uint32_t lane = threadIdx.x % 32, mine = 0, mine_seen = 0, bad = 0;
+    uint64_t word = ((uint64_t)blockIdx.x * (SIDES / 32) + threadIdx.x / 32) * RUN, from = word * 32 + lane;
+    float f[RUN], weight[RUN];
+
+    if (word >= words)
+        return;
+#pragma unroll
+    for (uint32_t i = 0; i < RUN; i++) {
+        f[i] = word + i < words ? j.tsdf[from + 32 * i] : 0;
+        weight[i] = j.seen && word + i < words ? j.weight[from + 32 * i] : 0;
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < RUN; i++) {
+        uint32_t in = __ballot_sync(ALL_LANES, j.rule.ge ? f[i] >= j.least : f[i] < j.least);
+
+        mine = lane == i ? in : mine;
+        bad += f[i] != f[i];
+        if (j.seen) {
+            uint32_t seen = __ballot_sync(ALL_LANES, weight[i] > (float)j.rule.min_weight);
+
+            mine_seen = lane == i ? seen : mine_seen;
+        }
+    }
+    if (bad)
+        atomicAdd(nans, (unsigned long long)bad);
+    if (lane < RUN && word + lane < words) {
+        j.inside[word + lane] = mine;
+        if (j.seen)
+            j.seen[word + lane] = mine_seen;
+    }
+}
+
 /* ---- words of a block ---- */
 
 __device__ bool place_in_plane(const job &j, uint32_t block, uint32_t thread, place *ret)
@@ -80,18 +115,72 @@ __device__ bool place_in_plane(const job &j, uint32_t block, uint32_t thread, pl
     return word < j.plane;
 }
 
+/* A warp takes 32 words, a lane each, and shares out what is in them, `count` in a lane's, in order: piece t is the
+ * nth of the word of lane `owner`. The words' own lanes have `before` pieces before theirs. */
+struct share {
+    uint32_t before, all;
+};
+__device__ uint32_t sum_before(uint32_t v, uint32_t lane)
+{
+    uint32_t sum = v;
+
+    for (uint32_t d = 1; d < 32; d *= 2) {
+        uint32_t below = __shfl_up_sync(ALL_LANES, sum, d);
+
+        sum += lane >= d ? below : 0;
+    }
+    return sum - v;
+}
+__device__ share share_of(uint32_t count, uint32_t lane)
+{
+    share s;
+
+    s.before = sum_before(count, lane);
+    s.all = __shfl_sync(ALL_LANES, s.before + count, 31);
+    return s;
+}
+/* The last lane whose pieces begin at or before t: it has t, as lanes without pieces begin where the next does. */
+__device__ uint32_t owner_of(const share &s, uint32_t t, uint32_t *ret_nth)
+{
+    uint32_t lane = 0;
+
+    for (uint32_t step = 16; step; step /= 2)
+        lane += __shfl_sync(ALL_LANES, s.before, lane + step) <= t ? step : 0;
+    *ret_nth = t - __shfl_sync(ALL_LANES, s.before, lane);
+    return lane;
+}
+/* Place of the nth bit that is set, from 0. */
+__device__ uint32_t nth_bit(uint32_t word, uint32_t nth)
+{
+    uint32_t at = 0;
+
+    for (uint32_t step = 16; step; step /= 2) {
+        uint32_t low = (uint32_t)__popc(word >> at & ((1u << step) - 1));
+
+        if (low <= nth) {
+            nth -= low;
+            at += step;
+        }
+    }
+    return at;
+}
+
+__device__ marks marks_here(const job &j)
+{
+    marks none = { { 0, 0, 0 }, 0 };
+    place p;
+
+    return place_in_plane(j, blockIdx.x, threadIdx.x, &p) ? marks_of(j, p) : none;
+}
+
 __global__ void __launch_bounds__(THREADS) classify(job j)
 {
-    __shared__ marks listed[THREADS];
     __shared__ uint8_t whose[THREADS];
-    __shared__ uint32_t n, vertices, faces, of_word[THREADS], faces_of[THREADS];
-    uint32_t lane = threadIdx.x % 32;
-    place p;
-    marks m = { { 0, 0, 0 }, 0 };
-
-    if (place_in_plane(j, blockIdx.x, threadIdx.x, &p))
-        m = marks_of(j, p);
+    __shared__ uint32_t n, vertices, faces, cells_in[THREADS], faces_of[THREADS], centres[THREADS];
+    uint32_t lane = threadIdx.x % 32, nv;
+    marks m = marks_here(j);
     bool any = (m.edge[0] | m.edge[1] | m.edge[2] | m.cell) != 0;
+    place p;
 
     if (threadIdx.x == 0)
         n = vertices = faces = 0;
@@ -100,43 +189,42 @@ __global__ void __launch_bounds__(THREADS) classify(job j)
             j.totals[blockIdx.x] = j.totals[j.all_blocks + blockIdx.x] = j.totals[2 * j.all_blocks + blockIdx.x] = 0;
         return;
     }
-    of_word[threadIdx.x] = faces_of[threadIdx.x] = 0;
-    if (any) {
-        uint32_t at = atomicAdd(&n, 1u);
-
-        listed[at] = m;
-        whose[at] = (uint8_t)threadIdx.x;
-    }
+    cells_in[threadIdx.x] = m.cell;
+    faces_of[threadIdx.x] = centres[threadIdx.x] = 0;
+    if (any)
+        whose[atomicAdd(&n, 1u)] = (uint8_t)threadIdx.x;
     __syncthreads();
-    for (uint32_t i = threadIdx.x / 32; i < n; i += WARPS) {
-        uint32_t thread = whose[i], nf = 0, centres;
-        bool centre = false;
+    for (uint32_t i = threadIdx.x / 32 * 32; i < n; i += THREADS) {
+        uint32_t count = i + lane < n ? (uint32_t)__popc(cells_in[whose[i + lane]]) : 0;
+        share s = share_of(count, lane);
 
-        m = listed[i];
-        place_in_plane(j, blockIdx.x, thread, &p);
-        if (m.cell >> lane & 1) {
-            spot at = { p.x, p.y, 32 * p.w + lane };
-            int entry = entry_of(j, at, code_of(cells_of(j, p), lane));
+        for (uint32_t t = lane; t - lane < s.all; t += 32) {
+            uint32_t nth, thread = i + owner_of(s, t, &nth);
 
-            nf = (uint32_t)(mc_offset[entry + 1] - mc_offset[entry]);
-            centre = mc_centre[entry] != 0;
-        }
-        if (nf)
-            atomicAdd(&faces_of[thread], nf);
-        centres = __ballot_sync(ALL_LANES, centre);
-        if (lane == 0) {
-            uint32_t nv = (uint32_t)(__popc(m.edge[0]) + __popc(m.edge[1]) + __popc(m.edge[2]) + __popc(centres));
+            if (t >= s.all)
+                continue;
+            thread = whose[thread];
+            uint32_t bit = nth_bit(cells_in[thread], nth);
 
-            j.owned[p.at] = make_uint4(m.edge[0], m.edge[1], m.edge[2], centres);
-            of_word[thread] = nv;
-            atomicAdd(&vertices, nv);
+            place_in_plane(j, blockIdx.x, thread, &p);
+            spot at = { p.x, p.y, 32 * p.w + bit };
+            int entry = entry_of(j, at, code_of(cells_of(j, p), bit));
+
+            atomicAdd(&faces_of[thread], (uint32_t)(mc_offset[entry + 1] - mc_offset[entry]));
+            if (mc_centre[entry])
+                atomicOr(&centres[thread], 1u << bit);
         }
     }
     __syncthreads();
+    nv = (uint32_t)(__popc(m.edge[0]) + __popc(m.edge[1]) + __popc(m.edge[2]) + __popc(centres[threadIdx.x]));
     if (place_in_plane(j, blockIdx.x, threadIdx.x, &p))
-        j.count[p.at] = of_word[threadIdx.x] | faces_of[threadIdx.x] << 15 | (any ? LISTED : 0);
-    if (faces_of[threadIdx.x])
+        j.count[p.at] = nv | faces_of[threadIdx.x] << 15 | (any ? LISTED : 0);
+    if (any) {
+        j.owned[p.at] = make_uint4(m.edge[0], m.edge[1], m.edge[2], centres[threadIdx.x]);
+        j.cell[p.at] = m.cell;
+        atomicAdd(&vertices, nv);
         atomicAdd(&faces, faces_of[threadIdx.x]);
+    }
     __syncthreads();
     if (threadIdx.x == 0) {
         j.totals[blockIdx.x] = vertices;
@@ -182,30 +270,63 @@ __global__ void __launch_bounds__(THREADS) list_words(job j)
 
 /* ---- points ---- */
 
-/* A warp a word of the list. */
+/* What a lane works on: a word of the list and a sample of it. */
+struct piece {
+    place p;
+    uint32_t bit;
+    bool is;
+};
+__device__ piece piece_of(const job &j, uint64_t at, bool is)
+{
+    piece w = { { 0, 0, 0, 0 }, 0, is };
+
+    if (is)
+        place_in_plane(j, j.list[at].block, j.list[at].thread, &w.p);
+    return w;
+}
+
+/* The sample and axis of the nth vertex of a word. */
+__device__ int nth_owned(const uint4 &o, uint32_t nth, uint32_t *ret_bit)
+{
+    uint32_t bit = 0;
+
+    for (uint32_t step = 16; step; step /= 2)
+        bit += rank_of(o, bit + step, 0) <= nth ? step : 0;
+    nth -= rank_of(o, bit, 0);
+    *ret_bit = bit;
+    for (int axis = 0; axis < 3; axis++)
+        if (((axis == 0 ? o.x : axis == 1 ? o.y : o.z) >> bit & 1) && nth-- == 0)
+            return axis;
+    return 3;
+}
+
+__device__ void make_point(const job &j, const place &p, uint32_t first, uint32_t nth)
+{
+    uint32_t bit;
+    int axis = nth_owned(j.owned[p.at], nth, &bit);
+    spot at = { p.x, p.y, 32 * p.w + bit };
+    int64_t s[3] = { at.x, at.y, at.z };
+
+    put(j, first + nth,
+        axis < 3 ? edge_point(j, s, axis) : centre_point(j, at, mc_centre[entry_of(j, at, code_of(cells_of(j, p), bit))]));
+}
+
+/* A warp 32 words of the list, a lane a vertex. */
 __global__ void __launch_bounds__(THREADS) make_points(job j)
 {
     uint32_t lane = threadIdx.x % 32;
-    uint64_t i = (uint64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+    uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
 
-    if (i >= j.listed)
+    if (i - lane >= j.listed)
         return;
-    entry e = j.list[i];
-    place p;
+    piece own = piece_of(j, i, i < j.listed);
+    share s = share_of(own.is ? j.count[own.p.at] & 0x7fff : 0, lane);
 
-    place_in_plane(j, e.block, e.thread, &p);
-    uint4 o = j.owned[p.at];
-    uint32_t own[3] = { o.x, o.y, o.z };
-    int64_t s[3] = { p.x, p.y, 32 * p.w + lane };
+    for (uint32_t t = lane; t - lane < s.all; t += 32) {
+        uint32_t nth, owner = owner_of(s, t, &nth);
 
-    for (int axis = 0; axis < 3; axis++)
-        if (own[axis] >> lane & 1)
-            put(j, e.first + rank_of(o, lane, axis), edge_point(j, s, axis));
-    if (o.w >> lane & 1) {
-        spot at = { p.x, p.y, 32 * p.w + lane };
-
-        put(j, e.first + rank_of(o, lane, 3),
-            centre_point(j, at, mc_centre[entry_of(j, at, code_of(cells_of(j, p), lane))]));
+        if (t < s.all)
+            make_point(j, piece_of(j, i - lane + owner, true).p, j.list[i - lane + owner].first, nth);
     }
 }
 
@@ -222,42 +343,46 @@ __device__ uint32_t edge_id(const job &j, uint64_t word, uint32_t bit, int e)
     return j.first[q] + rank_of(j.owned[q], bit & 31, e >> 2);
 }
 
-__device__ uint32_t sum_before(uint32_t v, uint32_t lane)
+/* The triangles of one cell. */
+__device__ void make_triangles(const job &j, const place &p, uint32_t bit, uint32_t first, int in_table, uint32_t n,
+                               uint32_t *to)
 {
-    uint32_t sum = v;
-
-    for (uint32_t d = 1; d < 32; d *= 2) {
-        uint32_t below = __shfl_up_sync(ALL_LANES, sum, d);
-
-        sum += lane >= d ? below : 0;
-    }
-    return sum - v;
-}
-
-__global__ void __launch_bounds__(THREADS) make_faces(job j)
-{
-    uint32_t lane = threadIdx.x % 32, n = 0;
-    uint64_t i = (uint64_t)blockIdx.x * WARPS + threadIdx.x / 32;
-    int in_table = 0, code;
-
-    if (i >= j.listed)
-        return;
-    entry e = j.list[i];
-    place p;
-
-    place_in_plane(j, e.block, e.thread, &p);
-    code = column_of(j, p, 0, 0).here >> lane & 1 ? code_of(cells_of(j, p), lane) : 0;
-    if (code && code != 255) {
-        spot at = { p.x, p.y, 32 * p.w + lane };
-
-        in_table = entry_of(j, at, code);
-        n = (uint32_t)(mc_offset[in_table + 1] - mc_offset[in_table]);
-    }
-    uint32_t *to = j.index + 3 * (e.face + sum_before(n, lane));
     const uint8_t *edges = &mc_triangle[3 * mc_offset[in_table]];
 
     for (uint32_t t = 0; t < 3 * n; t++)
-        to[t] = edges[t] == MC_CENTRE ? e.first + rank_of(j.owned[p.at], lane, 3) : edge_id(j, p.at, lane, edges[t]);
+        to[t] = edges[t] == MC_CENTRE ? first + rank_of(j.owned[p.at], bit, 3) : edge_id(j, p.at, bit, edges[t]);
+}
+
+/* A warp 32 words of the list, a lane a cell; their faces follow each other as the words do. */
+__global__ void __launch_bounds__(THREADS) make_faces(job j)
+{
+    uint32_t lane = threadIdx.x % 32;
+    uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x, face;
+
+    if (i - lane >= j.listed)
+        return;
+    piece own = piece_of(j, i, i < j.listed);
+    share s = share_of(own.is ? (uint32_t)__popc(j.cell[own.p.at]) : 0, lane);
+
+    face = j.list[i - lane].face;
+    for (uint32_t t = lane; t - lane < s.all; t += 32) {
+        uint32_t nth, n = 0, owner = owner_of(s, t, &nth);
+        piece w = piece_of(j, i - lane + owner, t < s.all);
+        int in_table = 0;
+
+        if (w.is) {
+            w.bit = nth_bit(j.cell[w.p.at], nth);
+            spot at = { w.p.x, w.p.y, 32 * w.p.w + w.bit };
+
+            in_table = entry_of(j, at, code_of(cells_of(j, w.p), w.bit));
+            n = (uint32_t)(mc_offset[in_table + 1] - mc_offset[in_table]);
+        }
+        share f = share_of(n, lane);
+
+        if (n)
+            make_triangles(j, w.p, w.bit, j.list[i - lane + owner].first, in_table, n, j.index + 3 * (face + f.before));
+        face += f.all;
+    }
 }
 
 /* ---- host ---- */
@@ -322,12 +447,16 @@ int survey(struct recon_ctx *ctx, Scratch &scratch, job &j, uint64_t totals[TOTA
 
     if (!told || !(j.inside = scratch.take<uint32_t>(all)) || (j.weight && !(j.seen = scratch.take<uint32_t>(all))) ||
         !(j.owned = scratch.take<uint4>(all)) || !(j.count = scratch.take<uint32_t>(all)) ||
+        !(j.cell = scratch.take<uint32_t>(all)) ||
         !(j.first = scratch.take<uint32_t>(all)) || !(j.totals = scratch.take<uint64_t>(3 * j.all_blocks + 1)) ||
         !(nans = scratch.take<unsigned long long>(1)) ||
         cuda_ok(ctx, cudaMemsetAsync(nans, 0, 8, queue), "cudaMemset") ||
         cuda_ok(ctx, cudaMemsetAsync(j.totals + 3 * j.all_blocks, 0, 8, queue), "cudaMemset"))
         return -1;
-    make_sides<<<blocks * j.n[0], SIDES, 0, queue>>>(j, blocks, nans);
+    if (j.rule.pad || j.dim[2] % 32)
+        make_sides<<<blocks * j.n[0], SIDES, 0, queue>>>(j, blocks, nans);
+    else
+        make_sides_flat<<<blocks_of(all, SIDES / 32 * RUN), SIDES, 0, queue>>>(j, all, nans);
     classify<<<(unsigned)j.all_blocks, THREADS, 0, queue>>>(j);
     if (cuda_launched(ctx, "marching cubes, counting") || scan(ctx, scratch, j))
         return -1;
@@ -423,8 +552,8 @@ int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *
     if (!(j.list = scratch.take<entry>(j.listed)))
         return -1;
     list_words<<<(unsigned)j.all_blocks, THREADS, 0, queue>>>(j);
-    make_points<<<blocks_of(j.listed, WARPS), THREADS, 0, queue>>>(j);
-    make_faces<<<blocks_of(j.listed, WARPS), THREADS, 0, queue>>>(j);
+    make_points<<<blocks_of(j.listed, THREADS), THREADS, 0, queue>>>(j);
+    make_faces<<<blocks_of(j.listed, THREADS), THREADS, 0, queue>>>(j);
     if (cuda_launched(ctx, "marching cubes"))
         return -1;
     mc_cost(v, m, 0, cost);

@@ -27,6 +27,7 @@ struct job {
     uint32_t blocks;         /* of words of a plane */
     uint32_t *inside, *seen; /* by word; seen NULL: all observed */
     uint4 *owned;            /* by word: samples that own a vertex along x, y, z and at the centre of their cell */
+    uint32_t *cell;          /* by word: cells that the surface passes */
     uint32_t *count;         /* by word: vertices, faces << 15, LISTED */
     uint32_t *first;         /* by word: number of its first vertex */
     uint64_t *totals;        /* by block: vertices, then faces, then words listed; exclusive sums of the whole after */

@@ -119,6 +119,13 @@ template <typename T> static inline T atomicMax(T *p, T v)
     *p = v > old ? v : old;
     return old;
 }
+static inline unsigned atomicOr(unsigned *p, unsigned v)
+{
+    unsigned old = *p;
+
+    *p |= v;
+    return old;
+}
 template <typename T> static inline T atomicAdd(T *p, T v)
 {
     T old = *p;
