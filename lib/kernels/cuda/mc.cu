@@ -5,7 +5,7 @@
  *   list     the words that have some, in order, each with the numbers of its first vertex and face
  *   points   vertices to their places
  *   faces    triangles, by the words around the cell
- * In the last two a warp takes 32 words of the list and shares out what is in them. Order and arithmetic are cpu/marching_cubes.c's: the meshes are the
+ * In the last two a warp takes a few words of the list and shares out what is in them. Order and arithmetic are cpu/marching_cubes.c's: the meshes are the
  * same. */
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_scan.cuh>
@@ -15,7 +15,7 @@
 
 namespace {
 
-enum { THREADS = 128, RUN = 8, SIDES = 256, WORD_BYTES = 60 };
+enum { THREADS = 128, RUN = 8, SIDES = 256, WORD_BYTES = 60, GROUP = 8 };
 #define ALL_LANES 0xffffffffu
 #define LISTED 0x80000000u /* of a word's count: vertices of a block are at most 128 * 128, faces 128 * 384 */
 
@@ -66,27 +66,44 @@ __global__ void __launch_bounds__(SIDES) make_sides(job j, uint32_t blocks, unsi
     }
 }
 
+/* A lane's samples of n words, the others 0. */
+__device__ void run_of(const float *from, uint32_t n, float to[RUN])
+{
+    if (n == RUN) {
+#pragma unroll
+        for (uint32_t i = 0; i < RUN; i++)
+            to[i] = from[32 * i];
+    } else {
+#pragma unroll
+        for (uint32_t i = 0; i < RUN; i++)
+            to[i] = i < n ? from[32 * i] : 0;
+    }
+}
+
 /* The same where rows fill their words and nothing is padded: samples follow each other as words do. */
 __global__ void __launch_bounds__(SIDES) make_sides_flat(job j, uint64_t words, unsigned long long *nans)
 {
     uint32_t lane = threadIdx.x % 32, mine = 0, mine_seen = 0, bad = 0;
-    uint64_t word = ((uint64_t)blockIdx.x * (SIDES / 32) + threadIdx.x / 32) * RUN, from = word * 32 + lane;
+    uint64_t word = ((uint64_t)blockIdx.x * (SIDES / 32) + threadIdx.x / 32) * RUN;
+    const float *from = j.tsdf + word * 32 + lane, *from_weight = j.weight + word * 32 + lane;
+    uint32_t n = word + RUN <= words ? RUN : (uint32_t)(words - word);
     float f[RUN], weight[RUN];
 
     if (word >= words)
         return;
+    run_of(from, n, f);
+    if (j.seen)
+        run_of(from_weight, n, weight);
 #pragma unroll
     for (uint32_t i = 0; i < RUN; i++) {
-        f[i] = word + i < words ? j.tsdf[from + 32 * i] : 0;
-        weight[i] = j.seen && word + i < words ? j.weight[from + 32 * i] : 0;
-    }
-#pragma unroll
-    for (uint32_t i = 0; i < RUN; i++) {
-        uint32_t in = __ballot_sync(ALL_LANES, j.rule.ge ? f[i] >= j.least : f[i] < j.least);
+        uint32_t in = j.rule.ge ? __ballot_sync(ALL_LANES, f[i] >= j.least) : __ballot_sync(ALL_LANES, f[i] < j.least);
 
         mine = lane == i ? in : mine;
         bad += f[i] != f[i];
-        if (j.seen) {
+    }
+    if (j.seen) {
+#pragma unroll
+        for (uint32_t i = 0; i < RUN; i++) {
             uint32_t seen = __ballot_sync(ALL_LANES, weight[i] > (float)j.rule.min_weight);
 
             mine_seen = lane == i ? seen : mine_seen;
@@ -115,7 +132,7 @@ __device__ bool place_in_plane(const job &j, uint32_t block, uint32_t thread, pl
     return word < j.plane;
 }
 
-/* A warp takes 32 words, a lane each, and shares out what is in them, `count` in a lane's, in order: piece t is the
+/* A warp takes up to 32 words, a lane each, and shares out what is in them, `count` in a lane's, in order: piece t is the
  * nth of the word of lane `owner`. The words' own lanes have `before` pieces before theirs. */
 struct share {
     uint32_t before, all;
@@ -311,15 +328,15 @@ __device__ void make_point(const job &j, const place &p, uint32_t first, uint32_
         axis < 3 ? edge_point(j, s, axis) : centre_point(j, at, mc_centre[entry_of(j, at, code_of(cells_of(j, p), bit))]));
 }
 
-/* A warp 32 words of the list, a lane a vertex. */
+/* A warp GROUP words of the list, about as many vertices as it has lanes, a lane a vertex. */
 __global__ void __launch_bounds__(THREADS) make_points(job j)
 {
     uint32_t lane = threadIdx.x % 32;
-    uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+    uint64_t i = ((uint64_t)blockIdx.x * THREADS + threadIdx.x) / 32 * GROUP + lane;
 
     if (i - lane >= j.listed)
         return;
-    piece own = piece_of(j, i, i < j.listed);
+    piece own = piece_of(j, i, lane < GROUP && i < j.listed);
     share s = share_of(own.is ? j.count[own.p.at] & 0x7fff : 0, lane);
 
     for (uint32_t t = lane; t - lane < s.all; t += 32) {
@@ -353,15 +370,15 @@ __device__ void make_triangles(const job &j, const place &p, uint32_t bit, uint3
         to[t] = edges[t] == MC_CENTRE ? first + rank_of(j.owned[p.at], bit, 3) : edge_id(j, p.at, bit, edges[t]);
 }
 
-/* A warp 32 words of the list, a lane a cell; their faces follow each other as the words do. */
+/* A warp GROUP words of the list, a lane a cell; their faces follow each other as the words do. */
 __global__ void __launch_bounds__(THREADS) make_faces(job j)
 {
     uint32_t lane = threadIdx.x % 32;
-    uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x, face;
+    uint64_t i = ((uint64_t)blockIdx.x * THREADS + threadIdx.x) / 32 * GROUP + lane, face;
 
     if (i - lane >= j.listed)
         return;
-    piece own = piece_of(j, i, i < j.listed);
+    piece own = piece_of(j, i, lane < GROUP && i < j.listed);
     share s = share_of(own.is ? (uint32_t)__popc(j.cell[own.p.at]) : 0, lane);
 
     face = j.list[i - lane].face;
@@ -552,8 +569,8 @@ int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *
     if (!(j.list = scratch.take<entry>(j.listed)))
         return -1;
     list_words<<<(unsigned)j.all_blocks, THREADS, 0, queue>>>(j);
-    make_points<<<blocks_of(j.listed, THREADS), THREADS, 0, queue>>>(j);
-    make_faces<<<blocks_of(j.listed, THREADS), THREADS, 0, queue>>>(j);
+    make_points<<<blocks_of(j.listed, THREADS / 32 * GROUP), THREADS, 0, queue>>>(j);
+    make_faces<<<blocks_of(j.listed, THREADS / 32 * GROUP), THREADS, 0, queue>>>(j);
     if (cuda_launched(ctx, "marching cubes"))
         return -1;
     mc_cost(v, m, 0, cost);
