@@ -82,7 +82,7 @@ struct launch {
     const uint32_t *datasets; /* of the slot */
     uint32_t n_datasets, attempt;
     bool each; /* PROGRAM runs once for each dataset */
-    struct strv columns; /* of the datasets, that arguments ask for */
+    struct strv columns; /* of the run's datasets, that arguments ask for */
     struct events *events; /* nowhere without --run */
     int events_fd;         /* its descriptor as the program gets it, -1 none */
     struct pin pin;
@@ -137,7 +137,7 @@ void launch_account(struct launch *l, const struct ended *e);
 /* --task-prolog; always 0. */
 int task_prolog(void);
 
-/* Is a placeholder ({dataset}, {out}, a {column} of the slot's datasets) in the arguments? Sets l->each, l->columns. */
+/* Is a placeholder ({dataset}, {out}, a {column} of the run's datasets) in the arguments? Sets l->each, l->columns. */
 int slot_wanted(struct launch *l, struct err *err);
 /* PROGRAM once for each dataset of the slot: results published, dataset events written. */
 void slot_run(struct launch *l, const char *path, struct slot_sum *ret);

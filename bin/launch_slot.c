@@ -17,21 +17,6 @@ static const char *hole(const struct dataset *d, const char *out, const char *na
     return dataset_column(d, name);
 }
 
-/* The next {name} of s at or after it: its place and its name (owned); NULL: none. */
-static const char *next_hole(const char *s, char **ret_name)
-{
-    const char *open, *end;
-
-    for (open = strchr(s, '{'); open; open = strchr(open + 1, '{')) {
-        end = open + 1 + strcspn(open + 1, "{}");
-        if (*end == '}' && end > open + 1) {
-            *ret_name = xstrndup(open + 1, (size_t)(end - open - 1));
-            return open;
-        }
-    }
-    return NULL;
-}
-
 /* One argument with its holes filled. The values are data: they are not looked into again. */
 static char *fill(const char *arg, const struct dataset *d, const char *out)
 {
@@ -72,21 +57,32 @@ static bool holds(char *const *argv, const char *name)
     return false;
 }
 
+static void want(struct launch *l, const char *column)
+{
+    if (!strv_has(&l->columns, column) && holds(l->argv + 1, column))
+        strv_add(&l->columns, column);
+}
+
 int slot_wanted(struct launch *l, struct err *err)
 {
     char *const *args = l->argv + 1;
+    struct strv all = { 0 };
     bool braces = false;
 
     for (char *const *a = args; *a; a++)
         braces |= strchr(*a, '{') != NULL;
-    for (uint32_t i = 0; i < l->n_datasets && braces; i++) {
+    if (braces && run_columns(l->run, &all, err))
+        return -1;
+    for (size_t i = 0; i < all.n; i++)
+        want(l, all.v[i]);
+    strv_release(&all);
+    for (uint32_t i = 0; i < l->n_datasets && braces; i++) { /* a run without that list */
         struct dataset d = { 0 };
 
         if (run_dataset(l->run, l->datasets[i], &d, err))
             return -1;
         for (size_t c = 0; c < d.n_columns; c++)
-            if (!strv_has(&l->columns, d.columns[c].key) && holds(args, d.columns[c].key))
-                strv_add(&l->columns, d.columns[c].key);
+            want(l, d.columns[c].key);
         dataset_release(&d);
     }
     l->each = braces && (l->columns.n || holds(args, "dataset") || holds(args, "out"));

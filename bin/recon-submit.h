@@ -58,7 +58,7 @@ struct order {
 int order_read(struct order *x, struct err *err);     /* spec, datasets, template */
 int order_settle(struct order *x, struct err *err);   /* device, program or pipeline, pin */
 void order_release(struct order *x);
-int order_find_done_by(struct order *x, char *const *columns, size_t n); /* by placeholders of the program */
+int order_find_done_by(struct order *x, const struct strv *columns, struct err *err); /* by the program's placeholders */
 
 /* submit_run.c: the run directory and what goes into it */
 void order_name(struct order *x);                      /* path and hex, once */

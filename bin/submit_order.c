@@ -260,24 +260,55 @@ static int find_program(struct order *x, struct err *err)
     return 0;
 }
 
-int order_find_done_by(struct order *x, char *const *columns, size_t n)
+/* What a shell or a pattern writes in braces is no placeholder: "${HOME}", "{a,b}", "{ print }". */
+static bool like_column(const char *arg, const char *place, const char *name)
 {
-    bool dataset = false, out = false;
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
 
-    for (size_t i = 0; i < x->spec.program.n; i++) {
-        const char *arg = x->spec.program.v[i];
+    return !name[n] && (isalpha((unsigned char)*name) || *name == '_') && (place == arg || place[-1] != '$');
+}
 
-        out = out || strstr(arg, "{out}");
-        dataset = dataset || strstr(arg, "{dataset}");
-        for (size_t k = 0; k < n; k++) {
-            char *column = xasprintf("{%s}", columns[k]);
+static int unknown_hole(const struct order *x, const struct strv *columns, const char *name, struct err *err)
+{
+    struct strv known = { 0 };
+    const char *near;
 
-            dataset = dataset || strstr(arg, column);
-            free(column);
+    strv_add(&known, "dataset");
+    strv_add(&known, "out");
+    for (size_t i = 0; i < columns->n; i++)
+        strv_add(&known, columns->v[i]);
+    near = str_nearest(name, known.v, sizeof(*known.v), known.n);
+    err_set(err, CODE_USAGE, "an argument of '%s' asks for '{%s}', a column that no dataset has%s%s%s", x->spec.program.v[0],
+            name, near ? "; the nearest is '{" : "; if the program shall get those words, put its call into a script",
+            near ? near : "", near ? "}'" : "");
+    strv_release(&known);
+    return -1;
+}
+
+int order_find_done_by(struct order *x, const struct strv *columns, struct err *err)
+{
+    bool each = false, out = false;
+    int rc = 0;
+
+    for (size_t i = 1; i < x->spec.program.n && rc == 0; i++) {
+        const char *arg = x->spec.program.v[i], *s = arg, *place;
+        char *name;
+
+        while (rc == 0 && (place = next_hole(s, &name))) {
+            s = place + strlen(name) + 2;
+            if (str_eq(name, "out"))
+                out = true;
+            else if (str_eq(name, "dataset") || strv_has(columns, name))
+                each = true;
+            else if (like_column(arg, place, name) && x->run) /* an old run was taken as it is */
+                each = true;
+            else if (like_column(arg, place, name))
+                rc = unknown_hole(x, columns, name, err);
+            free(name);
         }
     }
-    x->done_by = x->spec.pipeline || out ? DONE_BY_RESULT : dataset ? DONE_BY_EVENT : DONE_BY_TASK;
-    return 0;
+    x->done_by = x->spec.pipeline || out ? DONE_BY_RESULT : each ? DONE_BY_EVENT : DONE_BY_TASK;
+    return rc;
 }
 
 /* ---- device ---- */
@@ -395,18 +426,18 @@ static int settle_pin(struct order *x, struct err *err)
 static int load_datasets(struct order *x, struct err *err)
 {
     struct strv columns = { 0 };
+    int rc;
 
     if (datasets_load(x->spec.datasets, &x->datasets, err))
         return -1;
-    for (size_t i = 0; i < x->datasets.v[0].n_columns; i++)
-        strv_add(&columns, x->datasets.v[0].columns[i].key);
-    order_find_done_by(x, columns.v, columns.n);
+    datasets_columns(&x->datasets, &columns);
+    rc = order_find_done_by(x, &columns, err);
     strv_release(&columns);
     x->n_todo = x->datasets.n;
     x->todo = xcalloc(x->n_todo, sizeof(*x->todo));
     for (uint64_t i = 0; i < x->n_todo; i++)
         x->todo[i] = (uint32_t)i;
-    return 0;
+    return rc;
 }
 
 int order_settle(struct order *x, struct err *err)

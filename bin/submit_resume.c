@@ -42,18 +42,13 @@ static int read_template(struct order *x, struct err *err)
 static int read_launch(struct order *x, struct err *err)
 {
     char *pin = path_join(x->path, "env.pin"), *runner;
-    struct dataset d = { 0 };
     struct strv columns = { 0 };
-    int rc = pin_read(pin, &x->pin, err);
+    int rc = pin_read(pin, &x->pin, err) || run_columns(x->run, &columns, err) || order_find_done_by(x, &columns, err) ? -1 : 0;
 
     free(pin);
-    if (rc || run_dataset(x->run, 0, &d, err))
-        return -1;
-    for (size_t i = 0; i < d.n_columns; i++)
-        strv_add(&columns, d.columns[i].key);
-    order_find_done_by(x, columns.v, columns.n);
     strv_release(&columns);
-    dataset_release(&d);
+    if (rc)
+        return -1;
     if (x->spec.pipeline) {
         runner = path_part("bin/recon-run");
         strv_add(&x->argv, runner);

@@ -210,7 +210,6 @@ static int open_watched(struct order *x, struct err *err)
 {
     char *file;
     struct spec_source source = { .env = (char *[]){ NULL }, .alone = true };
-    struct dataset d = { 0 };
     struct strv columns = { 0 };
     int rc;
 
@@ -221,13 +220,9 @@ static int open_watched(struct order *x, struct err *err)
     source.file = file;
     rc = spec_load(&source, &x->spec, NULL, err);
     free(file);
-    if (rc == 0 && run_dataset(x->run, 0, &d, err) == 0) {
-        for (size_t i = 0; i < d.n_columns; i++)
-            strv_add(&columns, d.columns[i].key);
-        order_find_done_by(x, columns.v, columns.n);
-    }
+    if (rc == 0)
+        rc = run_columns(x->run, &columns, err) || order_find_done_by(x, &columns, err) ? -1 : 0;
     strv_release(&columns);
-    dataset_release(&d);
     return rc;
 }
 

@@ -24,6 +24,20 @@ void dataset_release(struct dataset *d)
     *d = (struct dataset){ 0 };
 }
 
+const char *next_hole(const char *s, char **ret_name)
+{
+    const char *open, *end;
+
+    for (open = strchr(s, '{'); open; open = strchr(open + 1, '{')) {
+        end = open + 1 + strcspn(open + 1, "{}");
+        if (*end == '}' && end > open + 1) {
+            *ret_name = xstrndup(open + 1, (size_t)(end - open - 1));
+            return open;
+        }
+    }
+    return NULL;
+}
+
 /* ---- one line of datasets.jsonl, or of a list that a user wrote as .jsonl ---- */
 
 static int bad_text(const char *what, const char *s, struct err *err)

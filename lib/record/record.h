@@ -136,6 +136,8 @@ struct dataset { /* one line of datasets.jsonl */
 };
 const char *dataset_column(const struct dataset *d, const char *key); /* NULL if absent */
 void dataset_release(struct dataset *d);
+/* The next {NAME} of an argument at or after s: its place and NAME, owned; NULL: none. */
+const char *next_hole(const char *s, char **ret_name);
 /* Reads a list as the user wrote it: one path a line; .tsv with a head line; .jsonl. Relative paths are relative to the
  * list. Names come from the column "name" or the base names, made unique by "-2", "-3". CODE_USAGE: missing or empty list,
  * no regular file, bad line (with its number). */
@@ -155,6 +157,10 @@ void run_free(struct run *r);
 const char *run_path(const struct run *r);
 uint64_t run_count(const struct run *r);                                           /* datasets */
 int run_dataset(const struct run *r, uint64_t i, struct dataset *ret, struct err *err); /* O(1) by the index */
+
+/* The columns that any dataset has, each once. A run without the file datasets.columns: none. */
+int run_columns(const struct run *r, struct strv *ret, struct err *err);
+void datasets_columns(const struct datasets *l, struct strv *ret);
 
 /* Submission n: slot -> datasets. per_task datasets a slot, the last may have fewer. */
 struct submap {

@@ -75,6 +75,10 @@ int dataset_put(struct dataset *d, char *key, char *value, struct err *err); /* 
 int datasets_parse(const char *s, size_t n, const char *name, const char *dir, struct datasets *ret, struct err *err);
 int events_parse(const char *s, size_t n, const char *name, struct events_read *ret, struct err *err);
 
+/* ---- columns.c ---- */
+
+int columns_write(const struct run *r, const struct datasets *l, struct err *err); /* nothing when there are none */
+
 /* ---- result.c ---- */
 
 #define RESULT_FILE "recon.json"

@@ -102,7 +102,7 @@ struct run *run_create(const char *path, const struct datasets *l, struct err *e
         rc = dir_make(folder, 0777, err);
         free(folder);
     }
-    if (rc == 0 && write_datasets(&r, l, err) == 0)
+    if (rc == 0 && columns_write(&r, l, err) == 0 && write_datasets(&r, l, err) == 0)
         opened = run_open(r.path, err);
     if (!opened)
         dir_remove(r.path);

@@ -86,6 +86,20 @@ tap 0 'columns' recon-submit --local --run-dir columns --datasets list.tsv -- sh
 if [ "$(cat columns/out/0/0/s columns/out/0/1/s)" = "7
 9" ]; then ok 'come to the program'; else not_ok 'come to the program' "$(find columns/out)"; fi
 
+# a column that one dataset lacks is that dataset's fault; one that none has is the command's
+printf '{"path":"scans/plain","q":"v"}\n{"path":"scans/two words"}\n{"path":"scans/*","q":"w","voxel size":1}\n' >part.jsonl
+tap 65 'a column that one dataset lacks' recon-submit --local --run-dir part --datasets part.jsonl -- sh -c 'echo "$1 $2"' - '{q}' '${q}'
+has "$T/err" '2 of 3 datasets done, 1 failed' 'the others are done'
+has part/logs/*_0.log 'v $v' 'with its value'
+has part/logs/*_1.log "dataset 'two words' has no column 'q'" 'it is told'
+if recon-report --format csv part | grep -q '^1,two words,failed,65,'; then ok 'and recorded'; else not_ok 'and recorded' "$(recon-report part)"; fi
+tap 65 'also when its name is odd' recon-submit --local --run-dir part2 --datasets part.jsonl -- sh -c 'echo "$1" >"$2/x"' - '{voxel size}' '{out}'
+has "$T/err" '1 of 3 datasets done, 2 failed' 'for those that lack it'
+tap 64 'a column that no dataset has' recon-submit --local --run-dir part3 --datasets list.tsv -- echo '{scal}'
+has "$T/err" "'{scal}', a column that no dataset has; the nearest is '{scale}'" 'is refused with the nearest'
+if [ -e part3 ]; then not_ok 'before anything is made'; else ok 'before anything is made'; fi
+tap 0 'braces of a shell' recon-submit --local --run-dir part4 --datasets list.tsv -- sh -c 'f() { :; }; echo ${HOME} >"$1/h"; echo {a,b}' - '{out}'
+
 # the environment
 LEAK=yes tap 0 'export NONE' recon-submit --local --run-dir none --export=NONE --set 'env=[ "KEPT=a b", "MINE" ]' --datasets list.tsv -- \
     sh -c 'echo "$LEAK $KEPT $HOME" >"$1/e"' - '{out}'
