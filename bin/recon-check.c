@@ -375,7 +375,7 @@ static int run(const struct options *o)
         return build(o, environ);
     if (!o->pin && !*programs && !o->save && !o->arch_list && !o->host && !o->packages.n)
         return cli_error(CODE_USAGE, "nothing to judge: wanted a PROGRAM, a LIBRARY, --pin or --save-facts; see --help");
-    if ((o->env_file && read_env(o->env_file, &env, &err)) || (o->pin && pin_read(o->pin, &pin, &err)))
+    if ((o->env_file && read_env(o->env_file, &env, &err)) || (o->pin && (file_trusted(o->pin, NULL, &err) || pin_read(o->pin, &pin, &err))))
         status = cli_fail(&err);
     else
         pinned = o->pin;

@@ -123,7 +123,62 @@ static void print_difference(const struct pin_difference *d)
     free(words);
 }
 
-static void print_findings(const struct pin_differences *l, double ms)
+/* "export NAME='value'", "unset NAME": as the pin has it. Owned. */
+static char *as_pinned(const struct pin *p, const char *name)
+{
+    for (size_t i = 0; i < p->variables.n; i++) {
+        const struct pin_variable *v = &p->variables.v[i];
+        char *value, *text;
+
+        if (!str_eq(v->name, name))
+            continue;
+        value = esc_shell(v->value ? v->value : "");
+        text = v->how == PIN_UNSET ? xasprintf("unset %s", name) : xasprintf("export %s=%s", name, value);
+        free(value);
+        return text;
+    }
+    return xasprintf("unset %s", name);
+}
+
+static const struct cause {
+    const char *rule, *cause;
+    bool again; /* the pin may be what is old */
+} whys[] = {
+    { "env-drift", "this shell has another value than the one at capture; recon-launch restores it", false },
+    { "env-not-exported", "this shell does not have what was there at capture; recon-launch restores it", false },
+    { "lib-not-found", "the node lacks what the pin promised", false },
+    { "lib-changed", "the file was installed anew since the capture, or another one is found before it", true },
+    { "lib-corrupt", "the loader takes the first file of that name and ends there", false },
+    { "preload-missing", "the node lacks a library that LD_PRELOAD names", false },
+    { "symver-missing", "a library here is older than the one at capture", false },
+    { "glibc-too-old", "the node's system is older than the one at capture", false },
+};
+
+static void explain(struct finding *f, const struct pin *p, const struct pin_difference *d)
+{
+    char host[256] = "this-node", *program = esc_shell(p->objects.n && p->objects.v[0].path ? p->objects.v[0].path : "PROGRAM");
+    const char *cause = NULL;
+    bool again = false;
+    char *remedy;
+
+    gethostname(host, sizeof(host) - 1);
+    for (size_t i = 0; i < COUNT(whys); i++)
+        if (str_eq(whys[i].rule, d->rule)) {
+            cause = whys[i].cause;
+            again = whys[i].again;
+        }
+    if (str_starts(d->rule, "env-"))
+        remedy = as_pinned(p, d->object);
+    else if (d->job || again)
+        remedy = xasprintf("recon-pin capture -o PIN %s%s%s", program, d->job ? "" : ", or sbatch --exclude=", d->job ? "" : host);
+    else
+        remedy = xasprintf("sbatch --exclude=%s", host);
+    finding_explain(f, NULL, d->job && d->missing ? "a changed library needs others than at capture" : cause, remedy);
+    free(remedy);
+    free(program);
+}
+
+static void print_findings(const struct pin *p, const struct pin_differences *l, double ms)
 {
     struct findings f = { .ms = ms };
     struct str t = { 0 };
@@ -132,13 +187,25 @@ static void print_findings(const struct pin_differences *l, double ms)
         const struct pin_difference *d = &l->v[i];
         bool error = d->missing || str_eq(d->rule, "symver-missing") || str_eq(d->rule, "glibc-too-old");
 
-        findings_add(&f, d->rule, error ? LEVEL_ERROR : LEVEL_WARN, d->missing ? SCOPE_JOB : SCOPE_NODE, d->object, "%s",
-                     d->text);
+        explain(findings_add(&f, d->rule, error ? LEVEL_ERROR : LEVEL_WARN, d->job ? SCOPE_JOB : SCOPE_NODE, d->object, "%s",
+                             d->text), p, d);
     }
     findings_json(&f, &t);
     fwrite(t.s, 1, t.len, stdout);
     str_release(&t);
     findings_release(&f);
+}
+
+/* As findings_status: the node first. A variable alone is told as a difference of this node, since the launcher restores it. */
+static int verify_status(const struct pin_differences *l)
+{
+    bool job = false, node = false;
+
+    for (size_t i = 0; i < l->n; i++) {
+        job = job || (l->v[i].job && l->v[i].missing);
+        node = node || (!l->v[i].job && l->v[i].missing);
+    }
+    return !l->n ? 0 : job && !node ? CODE_JOB : CODE_NODE;
 }
 
 static int verify(const struct options *o)
@@ -149,24 +216,22 @@ static int verify(const struct options *o)
     double t0 = clock_ms();
     struct err err = { 0 };
     struct pin p;
-    int status = 0;
+    int status;
 
     if (o->args.n != 2)
         return cli_error(CODE_USAGE, "verify: name one pin");
-    if (pin_read(o->args.v[1], &p, &err))
+    if (file_trusted(o->args.v[1], NULL, &err) || pin_read(o->args.v[1], &p, &err))
         return cli_fail(&err);
     if (resolve(&p, NULL, "", environ, &r, &err)) {
         pin_release(&p);
         return cli_fail(&err);
     }
     pin_compare(&p, &r, environ, !o->quick, &l);
-    for (size_t i = 0; i < l.n; i++) {
-        status = l.v[i].missing || status == CODE_JOB ? CODE_JOB : CODE_NODE;
-        if (!jsonl)
-            print_difference(&l.v[i]);
-    }
+    status = verify_status(&l);
+    for (size_t i = 0; i < l.n && !jsonl; i++)
+        print_difference(&l.v[i]);
     if (jsonl)
-        print_findings(&l, clock_ms() - t0);
+        print_findings(&p, &l, clock_ms() - t0);
     else if (!l.n)
         printf("no difference: %zu files, %zu variables\n", p.objects.n, p.variables.n);
     pin_differences_release(&l);
@@ -333,8 +398,8 @@ int main(int argc, char **argv)
         .parser = parse,
         .args_doc = "capture PROGRAM [MODULE...]\nverify PIN\nshow PIN",
         .doc = "Writes down what a program needs here (variables, libraries, GPU images, toolkit, limits), and tells what of "
-               "it is otherwise on this node.\vExit status of verify: 0 no difference, 75 this node differs, 78 a library "
-               "is missing.",
+               "it is otherwise on this node.\vExit status of verify: 0 no difference, 75 this node differs, 77 the pin "
+               "is not to be trusted, 78 a library is needed that the pin knows no place of.",
     };
     struct options o = { 0 };
     int rest = argc, status = cli_parse(&argp, argc, argv, &rest, &o);

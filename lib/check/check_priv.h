@@ -64,8 +64,11 @@ void visible_release(struct visible *v);
 
 const char *case_node(const struct check_case *c);    /* host name, "this node" if unknown */
 const char *driver_cuda(const struct facts *f);       /* CUDA version of the driver, by NVML or by its branch; NULL */
-/* "export LD_LIBRARY_PATH=DIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"; owned */
-char *remedy_library_path(const char *file);
+/* "export LD_LIBRARY_PATH=DIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", and where the pinned value comes back anyway how it
+ * gets into the pin; owned */
+char *remedy_library_path(const struct check_case *c, const char *file);
+/* The same without the folder of a file: "export LD_LIBRARY_PATH='/rest'", "unset LD_LIBRARY_PATH"; owned */
+char *remedy_without_folder(const struct check_case *c, const char *file);
 
 /* ---- arch.c: images against GPUs ---- */
 

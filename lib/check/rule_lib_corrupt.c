@@ -3,17 +3,36 @@
 
 #include <stdlib.h>
 
-static char *remedy(const struct library *l)
+/* A part of glibc works only with the loader of its own release: a link to the system's in another folder helps nobody. */
+static bool of_glibc(const char *path)
 {
-    char *q = esc_shell(l->path), *text;
+    static const char *const names[] = { "libc.so.", "libm.so.", "libpthread.so.", "libdl.so.", "librt.so.",
+                                         "libresolv.so.", "libutil.so.", "libanl.so.", "libmvec.so.", "libnss_" };
+    const char *name = path_base(path);
+    bool found = str_starts(name, "ld-linux") || str_starts(name, "ld-2.") || str_starts(name, "ld64.so");
 
-    if (l->beside || l->candidates.n) {
+    for (size_t i = 0; i < COUNT(names) && !found; i++)
+        found = str_starts(name, names[i]);
+    return found;
+}
+
+static char *remedy(const struct check_case *c, const struct library *l)
+{
+    bool folder = str_eq(l->corrupt, "a directory"); /* ln -sf would put the link into it */
+    char *q, *text;
+
+    if (of_glibc(l->path) && l->why == WHY_LD_LIBRARY_PATH)
+        return remedy_without_folder(c, l->path);
+    q = esc_shell(l->path);
+    if ((l->beside || l->candidates.n) && !of_glibc(l->path)) {
         char *to = esc_shell(l->beside ? path_base(l->beside) : l->candidates.v[0]);
 
-        text = xasprintf("ln -sf %s %s", to, q);
+        text = folder ? xasprintf("mv %s %s.broken && ln -s %s %s", q, q, to, q) : xasprintf("ln -sf %s %s", to, q);
         free(to);
     } else if (l->why == WHY_LD_LIBRARY_PATH) {
         text = xasprintf("install the library again, or take its folder out of LD_LIBRARY_PATH: mv %s %s.broken", q, q);
+    } else if (!library_of_system(l)) {
+        text = xasprintf("install the library again, or mv %s %s.broken", q, q);
     } else {
         text = xasprintf("install the package again that owns it: dpkg -S %s || rpm -qf %s", q, q);
     }
@@ -31,7 +50,7 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
 
         if (!w.lib->corrupt || !w.lib->path || w.lib->preload || library_is_special(w.lib)) /* a preload is warned of and left out */
             continue;
-        what = remedy(w.lib);
+        what = remedy(c, w.lib);
         finding_explain(findings_add(out, "lib-corrupt", LEVEL_ERROR, SCOPE_NODE, w.lib->path,
                                      "%s, where '%s' needs a library; found by %s, and the loader looks no further",
                                      w.lib->corrupt, needer(w.in, w.lib), name_of(why_names, w.lib->why)),

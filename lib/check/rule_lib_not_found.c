@@ -159,13 +159,14 @@ static char *remedy_of(const struct check_case *c, const struct library *l, cons
                 return text;
             }
     if (l->candidates.n)
-        return remedy_library_path(l->candidates.v[0]);
+        return remedy_library_path(c, l->candidates.v[0]);
     if (p)
         return xasprintf("sbatch --exclude=%s (at capture it was %s)", case_node(c), p->path);
     name = xasprintf("%s*", l->soname);
     text = esc_shell(name);
     free(name);
-    name = xasprintf("find / -xdev -name %s -not -path '/proc/*' 2>/dev/null, then put its folder into LD_LIBRARY_PATH", text);
+    name = xasprintf("find / -xdev -name %s -not -path '/proc/*' 2>/dev/null, then put its folder into LD_LIBRARY_PATH%s", text,
+                     c->pin && c->restored ? " and capture the pin again" : "");
     free(text);
     return name;
 }

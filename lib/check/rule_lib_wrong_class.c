@@ -15,7 +15,7 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
 
         if (!t || w.lib->preload)
             continue;
-        what = other ? remedy_library_path(other)
+        what = other ? remedy_library_path(c, other)
                      : xasprintf("file %s; install the 64-bit build, or name its folder (lib64) in LD_LIBRARY_PATH", t->path);
         finding_explain(findings_add(out, "lib-wrong-class", LEVEL_ERROR, SCOPE_JOB, w.lib->soname,
                                      "needed by '%s', and only '%s' has the name (%s)%s%s", needer(w.in, w.lib), t->path,

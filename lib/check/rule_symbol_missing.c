@@ -102,7 +102,7 @@ static char *what_is_there(const struct lack *l)
     return xasprintf("none of %zu objects in scope offers it", l->in->libs.n);
 }
 
-static char *remedy(const struct lack *l)
+static char *remedy(const struct check_case *c, const struct lack *l)
 {
     const struct resolution_symbol *x = l->first;
     const struct library *torch = of_torch(x->name) ? torch_of(l->in) : NULL;
@@ -110,7 +110,7 @@ static char *remedy(const struct lack *l)
     const char *name = path_base(library_name(l->needer));
 
     if (p != SIZE_MAX && l->in->libs.v[p].candidates.n)
-        return remedy_library_path(l->in->libs.v[p].candidates.v[0]);
+        return remedy_library_path(c, l->in->libs.v[p].candidates.v[0]);
     if (torch)
         return xasprintf("build the package of '%s' against the torch of '%s': pip install --force-reinstall "
                          "--no-cache-dir --no-build-isolation PACKAGE", name, torch->path);
@@ -130,7 +130,7 @@ static bool wrong_file(const struct lack *l)
     return abi_differs(x) || (p != SIZE_MAX && l->in->libs.v[p].candidates.n);
 }
 
-static void report(const struct lack *l, enum level level, struct findings *out)
+static void report(const struct check_case *c, const struct lack *l, enum level level, struct findings *out)
 {
     const struct resolution_symbol *x = l->first;
     const char *hint = abi_differs(x)                         ? "cxx11-abi"
@@ -138,7 +138,7 @@ static void report(const struct lack *l, enum level level, struct findings *out)
                        : l->fatal                             ? NULL
                                                               : "lazy";
     char *more = l->all > 1 ? xasprintf(" and %zu more", l->all - 1) : xstrdup("");
-    char *there = what_is_there(l), *what = remedy(l);
+    char *there = what_is_there(l), *what = remedy(c, l);
 
     finding_explain(findings_add(out, "symbol-missing", level, SCOPE_JOB, library_name(l->needer),
                                  "'%s' needs %s'%s'%s%s%s%s%s%s, which nothing that is loaded offers%s",
@@ -184,10 +184,10 @@ static struct lack lack_of(const struct check_case *c, size_t from, size_t to, b
 }
 
 /* A library by itself: what it leaves to the program that will load it is no fault, a function of another ABI is. */
-static void judge_library(const struct lack *l, struct findings *out)
+static void judge_library(const struct check_case *c, const struct lack *l, struct findings *out)
 {
     if (abi_differs(l->first) || (l->first->twin && of_torch(l->first->name))) {
-        report(l, LEVEL_ERROR, out);
+        report(c, l, LEVEL_ERROR, out);
         return;
     }
     finding_explain(findings_add(out, "symbol-missing", LEVEL_NOTE, SCOPE_JOB, library_name(l->needer),
@@ -222,9 +222,9 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
             continue;
         l = lack_of(c, i, next, binds_now(c, in, host));
         if (l.all && (in->module || is_program(in)))
-            report(&l, l.fatal || wrong_file(&l) ? LEVEL_ERROR : LEVEL_WARN, out);
+            report(c, &l, l.fatal || wrong_file(&l) ? LEVEL_ERROR : LEVEL_WARN, out);
         else if (l.all)
-            judge_library(&l, out);
+            judge_library(c, &l, out);
     }
     return 0;
 }

@@ -55,16 +55,9 @@ static void add(struct misses *l, const struct miss *m)
 static char *remedy(const struct check_case *c, const struct miss *m)
 {
     int gcc = compat_gcc_of_node(m->node);
-    char *dir, *quoted, *text;
 
-    if (m->provider && m->provider->candidates.n) {
-        dir = path_dir(m->provider->candidates.v[0]);
-        quoted = esc_shell(dir);
-        text = xasprintf("export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", quoted);
-        free(dir);
-        free(quoted);
-        return text;
-    }
+    if (m->provider && m->provider->candidates.n)
+        return remedy_library_path(c, m->provider->candidates.v[0]);
     if (gcc)
         return xasprintf("module load gcc/%d (or newer; its libstdc++ has %s), or build '%s' with the node's compiler", gcc,
                          m->node, path_base(library_name(m->needer)));

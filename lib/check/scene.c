@@ -140,12 +140,55 @@ const char *driver_cuda(const struct facts *f)
     return f->driver.cuda ? f->driver.cuda : compat_cuda_of_driver(f->driver.kernel_module);
 }
 
-char *remedy_library_path(const char *file)
+/* The launcher gives a program the pinned value: another one counts only once it is in the pin. Takes text. */
+static char *into_the_pin(const struct check_case *c, char *text)
+{
+    const char *program = c->pin && c->pin->objects.n ? c->pin->objects.v[0].path : NULL;
+    char *quoted, *whole;
+
+    if (!c->pin || !c->restored)
+        return text;
+    quoted = program ? esc_shell(program) : xstrdup("PROGRAM");
+    whole = xasprintf("%s; recon-pin capture -o PIN %s (or recon-submit again): the launcher restores the pinned value; or "
+                      "sbatch --exclude=%s",
+                      text, quoted, case_node(c));
+    free(quoted);
+    free(text);
+    return whole;
+}
+
+char *remedy_library_path(const struct check_case *c, const char *file)
 {
     char *dir = path_dir(file), *quoted = esc_shell(dir), *text;
 
     text = xasprintf("export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", quoted);
     free(quoted);
     free(dir);
-    return text;
+    return into_the_pin(c, text);
+}
+
+char *remedy_without_folder(const struct check_case *c, const char *file)
+{
+    const char *list = case_var(c, "LD_LIBRARY_PATH");
+    char *dir = path_dir(file), *clean = path_absolute(dir), *quoted, *text;
+    struct strv dirs = { 0 };
+    struct str kept = { 0 };
+
+    if (list)
+        strv_split(&dirs, list, ":;");
+    for (size_t i = 0; i < dirs.n; i++) {
+        char *one = path_absolute(dirs.v[i]);
+
+        if (*dirs.v[i] && !str_eq(one, clean))
+            str_addf(&kept, "%s%s", kept.len ? ":" : "", dirs.v[i]);
+        free(one);
+    }
+    quoted = esc_shell(kept.len ? kept.s : "");
+    text = kept.len ? xasprintf("export LD_LIBRARY_PATH=%s", quoted) : xstrdup("unset LD_LIBRARY_PATH");
+    free(quoted);
+    str_release(&kept);
+    strv_release(&dirs);
+    free(clean);
+    free(dir);
+    return into_the_pin(c, text);
 }

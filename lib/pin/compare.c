@@ -13,6 +13,7 @@ static void differ(struct pin_differences *l, const char *rule, bool missing, co
 
     d->rule = rule;
     d->missing = missing;
+    d->job = str_starts(rule, "env-");
     d->object = xstrdup(object);
     va_start(ap, fmt);
     if (vasprintf(&d->text, fmt, ap) < 0)
@@ -130,8 +131,10 @@ static void compare_added(const struct pin *p, const struct resolution *r, struc
                 continue;
             if (lib->path)
                 differ(ret, "lib-changed", false, lib->soname, "is loaded here from '%s', the pin has it not", lib->path);
-            else
+            else {
                 differ(ret, "lib-not-found", true, lib->soname, "was not found and is needed here, the pin has it not");
+                ret->v[ret->n - 1].job = true;
+            }
         }
 }
 

@@ -139,6 +139,7 @@ void resolution_release(struct resolution *r);
 struct pin_difference {
     const char *rule;   /* "lib-not-found", "lib-corrupt", "lib-changed", "glibc-too-old", "env-drift", ... */
     bool missing;       /* a file that the job cannot do without */
+    bool job;           /* no other node will do: the environment, or a need that the pin knows no place of */
     char *object, *text;
 };
 struct pin_differences { struct pin_difference *v; size_t n, cap; };

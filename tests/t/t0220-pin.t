@@ -51,20 +51,31 @@ tap 75 'one changed byte' recon-pin verify a.pin
 has out 'lib-changed: libv.so.1' 'is found by the digest'
 tap 0 '--quick does not read it' recon-pin verify --quick a.pin
 rm lib/libv.so.1
-tap 78 'a missing library' recon-pin verify a.pin
+tap 75 'a missing library: a node where the pin says it is may do' recon-pin verify a.pin
 has out "lib-not-found: libv.so.1: was not found, the pin has '$T/lib/libv.so.1'; looked at $T/lib/libv.so.1 (no such file)" 'and where it was looked for'
-tap 78 '--format jsonl' recon-pin verify --format jsonl a.pin
-has out '"rule":"lib-not-found","level":"error","scope":"job","object":"libv.so.1"' 'the same as finding'
+tap 75 '--format jsonl' env -u CUDA_HOME recon-pin verify --format jsonl a.pin
+has out '"rule":"lib-not-found","level":"error","scope":"node","object":"libv.so.1"' 'the same as finding'
+has out '"remedy":"sbatch --exclude=' 'with a remedy'
+has out '"cause":"the node lacks what the pin promised"' 'and a cause'
+has out '"rule":"env-not-exported","level":"warn","scope":"job","object":"CUDA_HOME"' 'the environment is the job'"'"'s'
+has out "export CUDA_HOME='/opt/cuda'" 'and how it comes back'
 tail -1 out >last; has last '"type":"summary","status":"error"' 'and a summary'
+tap 75 'the launcher says the same' recon-launch --pin a.pin --check-only
 echo hello >lib/libv.so.1
-tap 78 'text in its place' recon-pin verify a.pin
+tap 75 'text in its place' recon-pin verify a.pin
 has out "lib-corrupt: libv.so.1: '$T/lib/libv.so.1' is 6 bytes of text" 'is told'
 cp keep lib/libv.so.1
 mv prog gone
-tap 78 'the program is gone' recon-pin verify a.pin
+tap 75 'the program is gone' recon-pin verify a.pin
 has out "lib-not-found: $T/prog" 'is named'
 mv gone prog
 tap 0 'all back' recon-pin verify a.pin
+chmod 666 a.pin
+tap 77 'a pin that others may write: verify' recon-pin verify a.pin
+tap 77 'recon-check' recon-check --pin a.pin
+tap 77 'recon-launch' recon-launch --pin a.pin --check-only
+has err "a.pin'" 'names it'
+chmod 644 a.pin
 
 # refused
 tap 78 'capture refuses what does not resolve' env -u LD_LIBRARY_PATH recon-pin capture -o b.pin ./prog

@@ -95,6 +95,13 @@ static void lib_not_found(void **state)
     assert_string_equal(f->remedy, "export LD_LIBRARY_PATH='/opt/app/lib'${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}");
     assert_int_equal(f->scope, SCOPE_JOB);
     assert_int_equal(findings_status(&s.out), CODE_JOB);
+    conf_defaults(pin_rows, &s.p); /* the launcher gives back the pinned value: exporting another changes nothing */
+    *VEC_ADD(&s.p.objects) = (struct pin_object){ .role = PIN_PROGRAM, .path = xstrdup("/opt/app/bin/app") };
+    s.c.pin = &s.p;
+    s.c.restored = true;
+    f = only(&s, "lib-not-found");
+    assert_non_null(strstr(f->remedy, "; recon-pin capture -o PIN '/opt/app/bin/app' (or recon-submit again)"));
+    assert_non_null(strstr(f->remedy, "sbatch --exclude=gpu017"));
     end(&s);
 }
 
@@ -178,9 +185,24 @@ static void lib_corrupt(void **state)
     says(f, "17 bytes of text");
     assert_string_equal(f->object, "/data/lib/libuv3d.so.28");
     assert_string_equal(f->remedy, "ln -sf 'libuv3d.so.28.6.3' '/data/lib/libuv3d.so.28'");
+    free(l->corrupt);
+    l->corrupt = xstrdup("a directory");
+    f = only(&s, "lib-corrupt");
+    assert_string_equal(f->remedy, "mv '/data/lib/libuv3d.so.28' '/data/lib/libuv3d.so.28'.broken && "
+                                   "ln -s 'libuv3d.so.28.6.3' '/data/lib/libuv3d.so.28'");
     l->preload = true;
     assert_string_equal(only(&s, "preload-missing")->object, "libuv3d.so.28");
     assert_int_equal(findings_status(&s.out), 0);
+    end(&s);
+
+    begin(&s); /* no part of the system libc is linked into a user's folder */
+    l = add(&s, "libm.so.6", "/data/lib/libm.so.6", WHY_LD_LIBRARY_PATH, 0, NULL, NULL);
+    l->corrupt = xstrdup("17 bytes of text");
+    strv_add(&l->candidates, "/lib/x86_64-linux-gnu/libm.so.6");
+    s.c.received = (char *[]){ (char *)"LD_LIBRARY_PATH=/opt/a:/data/lib/:/opt/b", NULL };
+    assert_string_equal(only(&s, "lib-corrupt")->remedy, "export LD_LIBRARY_PATH='/opt/a:/opt/b'");
+    s.c.received = (char *[]){ (char *)"LD_LIBRARY_PATH=/data/lib", NULL };
+    assert_string_equal(only(&s, "lib-corrupt")->remedy, "unset LD_LIBRARY_PATH");
     end(&s);
 }
 
