@@ -15,7 +15,13 @@ void cli_warn(const char *fmt, ...) PRINTF(1, 2);
 /* argp_parse with recon's conventions: --version from configure, exit status 64 on a bad command line, an unknown long
  * option is answered with the nearest one, parsing stops at "--". Gives 0 or 64; *ret_rest is the index of the first
  * argument that is no option. */
+/* Whatever is wrong is one line. */
 int cli_parse(const struct argp *argp, int argc, char **argv, int *ret_rest, void *input);
+
+/* The same, where some names that are no options have a better answer than the nearest: hint gives what to write instead
+ * ("--set pin=..."), owned by the caller, or NULL. */
+int cli_parse_hinted(const struct argp *argp, int argc, char **argv, int *ret_rest, void *input,
+                     char *(*hint)(const char *name));
 
 /* Locale, umask-safe stdout: flushes and closes stdout, gives status or 74 when output was lost. */
 int cli_end(int status);

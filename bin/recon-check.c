@@ -49,7 +49,7 @@ static error_t set_format(struct argp_state *state, const char *arg)
     struct options *o = state->input;
 
     if (!str_eq(arg, "text") && !str_eq(arg, "jsonl") && !str_eq(arg, "nagios"))
-        argp_error(state, "format '%s' is neither text nor jsonl (nor nagios, with --node)", arg);
+        return cli_error(EINVAL, "--format '%s': wanted text or jsonl (or nagios, with --node)", arg);
     o->jsonl = str_eq(arg, "jsonl");
     o->nagios = str_eq(arg, "nagios");
     return 0;

@@ -24,7 +24,7 @@ static const struct argp_option options[] = {
     { "check-only", OPT_CHECK, NULL, 0, "judge, print the findings and end", 0 },
     { "exec", OPT_EXEC, NULL, 0, "judge, then become PROGRAM: no watching, no record", 0 },
     { "skip", OPT_SKIP, "RULE", 0, "leave a rule out; may be repeated", 0 },
-    { "format", OPT_FORMAT, "FORM", 0, "findings as text (default) or jsonl", 0 },
+    { "format", OPT_FORMAT, "text|jsonl", 0, "findings as text (default) or JSON lines", 0 },
     { "grace", OPT_GRACE, "SECONDS", 0, "from TERM or INT until the program is killed (default 20)", 0 },
     { "no-bind", OPT_NO_BIND, NULL, 0, "do not confine PROGRAM to the CPUs near its GPUs", 0 },
     { "task-prolog", OPT_TASK_PROLOG, NULL, 0, "be Slurm's TaskProlog: print the pinned variables that are not as pinned", 0 },

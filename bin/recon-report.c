@@ -13,7 +13,7 @@ struct options {
 enum { K_VERIFY = 256 };
 
 static const struct argp_option option_rows[] = {
-    { "format", 'f', "FORM", 0, "text (default), json or csv", 0 },
+    { "format", 'f', "text|json|csv", 0, "The form (default: text)", 0 },
     { "verify", K_VERIFY, NULL, 0, "read every result again: its digests, its pin and its pipeline count", 0 },
     { 0 },
 };

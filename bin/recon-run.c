@@ -18,7 +18,7 @@ static const struct argp_option rows[] = {
     { "pipeline", K_PIPELINE, "PIPELINE", 0, "A file, or the name of a shipped one (rgbd-to-mesh)", 1 },
     { "dataset", K_DATASET, "PATH", 0, "What its first step reads", 1 },
     { "out", K_OUT, "DIR", 0, "Where results go; they appear whole or not at all", 1 },
-    { "device", K_DEVICE, "DEVICE", 0, "auto (the default), cpu, ref (plain references) or cuda[:N]", 1 },
+    { "device", K_DEVICE, "auto|cpu|ref|cuda[:N]", 0, "Where steps run; ref: plain references (default: auto)", 1 },
     { "set", K_SET, "STEP.PARAM=VALUE", 0, "A parameter over what the pipeline says; may be given again", 1 },
     { "threads", K_THREADS, "N", 0, "Threads of host kernels (default: the CPUs of this process)", 1 },
     { "repeat", K_REPEAT, "N", 0, "Run the steps N times and tell medians", 1 },

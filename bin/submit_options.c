@@ -149,6 +149,20 @@ static int check(struct options *o, struct err *err)
     return 0;
 }
 
+/* A key of job.conf that was taken for an option. */
+static char *hint(const char *name)
+{
+    char *key = xstrdup(name), *text = NULL;
+
+    for (char *p = key; *p; p++)
+        *p = *p == '-' ? '_' : *p;
+    for (const struct conf_row *row = spec_rows; row->name; row++)
+        if (str_eq(row->name, key))
+            text = xasprintf("'--set %s=...'", key);
+    free(key);
+    return text;
+}
+
 int options_parse(int argc, char **argv, struct options *o)
 {
     struct argp_option *rows = all_options();
@@ -158,7 +172,7 @@ int options_parse(int argc, char **argv, struct options *o)
                          "{COLUMN} a column of the list.",
                          NULL, NULL, NULL };
     struct err err = { 0 };
-    int rest, rc = cli_parse(&argp, argc, argv, &rest, o);
+    int rest, rc = cli_parse_hinted(&argp, argc, argv, &rest, o, hint);
 
     free(rows);
     if (rc)

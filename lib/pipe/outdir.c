@@ -2,10 +2,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "pipe/pipe.h"
+
+#define RANDOM_LENGTH 6 /* of mkdtemp */
 
 static mode_t usual_mode(void)
 {
@@ -15,32 +19,101 @@ static mode_t usual_mode(void)
     return 0777 & ~mask;
 }
 
+/* Names of private folders hold this boot of the host, since a lock may be known on its host only. Owned. */
+static char *private_prefix(const struct outdir *o)
+{
+    struct str boot = { 0 };
+    char *name;
+
+    if (file_read("/proc/sys/kernel/random/boot_id", 64, &boot, NULL) || boot.len < 8)
+        str_add(&boot, "unknown-");
+    name = xasprintf(".%.200s.%.8s.", o->existed ? "recon-run" : path_base(o->path), boot.s);
+    str_release(&boot);
+    return name;
+}
+
+/* A leftover: of this user, of this name, and locked by nobody. It is held while it is removed. */
+static void remove_if_dead(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        dir_remove(path);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void remove_leftovers(const char *dir, const char *prefix)
+{
+    struct strv found = { 0 };
+    DIR *d = opendir(dir);
+    struct dirent *e;
+
+    while (d && (e = readdir(d)))
+        if (str_starts(e->d_name, prefix) && strlen(e->d_name) == strlen(prefix) + RANDOM_LENGTH)
+            strv_add(&found, e->d_name);
+    if (d)
+        closedir(d);
+    for (size_t i = 0; i < found.n; i++) {
+        char *path = path_join(dir, found.v[i]);
+
+        remove_if_dead(path);
+        free(path);
+    }
+    strv_release(&found);
+}
+
+/* Made and locked. Between the two another run may take it for a leftover: then it is made again. */
+static int make_private(struct outdir *o, const char *dir, const char *prefix)
+{
+    struct stat here, held;
+
+    for (int tries = 0; tries < 100; tries++) {
+        char *name = xasprintf("%sXXXXXX", prefix);
+
+        free(o->work);
+        o->work = path_join(dir, name);
+        free(name);
+        if (!mkdtemp(o->work))
+            return -1;
+        o->lock = open(o->work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (o->lock >= 0 && (flock(o->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
+            stat(o->work, &here) == 0 && fstat(o->lock, &held) == 0 && here.st_ino == held.st_ino)
+            return chmod(o->work, usual_mode());
+        if (o->lock >= 0)
+            close(o->lock);
+    }
+    return -1;
+}
+
 int outdir_begin(const char *path, struct outdir *ret, struct err *err)
 {
+    char *parent, *prefix = NULL;
+    const char *dir;
     struct stat st;
-    char *parent;
 
     *ret = (struct outdir){ .path = path_absolute(path) };
     parent = path_dir(ret->path);
-    if (stat(ret->path, &st) == 0) {
-        ret->existed = true;
-        if (!S_ISDIR(st.st_mode)) {
-            err_set(err, CODE_CREATE, "output folder '%s' is no folder", path);
-            goto fail;
-        }
-        ret->work = path_join(ret->path, ".recon-run.XXXXXX");
-    } else {
-        if (dir_make(parent, 0777, err))
-            goto fail;
-        ret->work = xasprintf("%s/.%s.XXXXXX", str_eq(parent, "/") ? "" : parent, path_base(ret->path));
-    }
-    if (!mkdtemp(ret->work) || chmod(ret->work, usual_mode())) {
-        err_sys(err, CODE_CREATE, "cannot create a folder in '%s'", ret->existed ? ret->path : parent);
+    ret->existed = stat(ret->path, &st) == 0;
+    dir = ret->existed ? ret->path : parent;
+    if (ret->existed && !S_ISDIR(st.st_mode)) {
+        err_set(err, CODE_CREATE, "output folder '%s' is no folder", path);
         goto fail;
     }
+    if (!ret->existed && dir_make(parent, 0777, err))
+        goto fail;
+    prefix = private_prefix(ret);
+    remove_leftovers(dir, prefix);
+    if (make_private(ret, dir, prefix)) {
+        err_sys(err, CODE_CREATE, "cannot create a folder in '%s'", dir);
+        goto fail;
+    }
+    free(prefix);
     free(parent);
     return 0;
 fail:
+    free(prefix);
     free(parent);
     free(ret->path);
     free(ret->work);
@@ -91,8 +164,10 @@ int outdir_publish(struct outdir *o, struct err *err)
 
 void outdir_abort(struct outdir *o)
 {
-    if (o->work)
+    if (o->work) {
         dir_remove(o->work);
+        close(o->lock);
+    }
     free(o->path);
     free(o->work);
     *o = (struct outdir){ 0 };

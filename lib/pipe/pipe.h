@@ -192,8 +192,11 @@ int runner_selftest(struct runner *r, const struct recon_kernel *k, const struct
 struct outdir {
     char *path, *work;
     bool existed;
+    int lock; /* on work as long as it is being written; it tells a later run that this process is alive */
 };
-int outdir_begin(const char *path, struct outdir *ret, struct err *err); /* CODE_CREATE */
+/* CODE_CREATE. Folders that killed processes of this host left for the same path are removed first: those of this boot,
+ * by their names, that nobody holds a lock on. */
+int outdir_begin(const char *path, struct outdir *ret, struct err *err);
 int outdir_publish(struct outdir *o, struct err *err);                   /* and releases */
 void outdir_abort(struct outdir *o);                                     /* removes work; safe on {0} */
 

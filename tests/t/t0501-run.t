@@ -95,9 +95,19 @@ pid=$!
 i=0; while [ -z "$(ls -d .ok.*/sum.txt 2>/dev/null)" ] && [ $i -lt 200 ]; do sleep 0.02; i=$((i + 1)); done
 kill -KILL $pid; wait $pid 2>/dev/null
 [ ! -e ok ] && ok 'KILL leaves nothing that looks whole' || not_ok 'KILL leaves nothing that looks whole' "$(ls -A)"
+left=$(ls -d .ok.*)
+recon-run --kernels "$K" --pipeline p.conf --device cpu --out ok >out 2>err &
+pid=$!
+i=0; while [ -z "$(ls -d .ok.*/sum.txt 2>/dev/null | grep -v "^$left/")" ] && [ $i -lt 200 ]; do sleep 0.02; i=$((i + 1)); done
+[ ! -e "$left" ] && ok 'the next run removes what the killed one left' || not_ok 'the leftover is removed' "$(ls -A)"
+alive=$(ls -d .ok.*)
+mkdir .ok.other .ok.00000000.abcdef
 fault 'what = "warn";'
 tap 0 'and it completes when run again' run --out ok
 has ok/sum.txt '45.0' 'with its result'
+[ -f "$alive/sum.txt" ] && ok 'what another process is writing stays' || not_ok 'what another writes stays' "$(ls -A)"
+[ -d .ok.other ] && [ -d .ok.00000000.abcdef ] && ok 'and what is of another name or host' || not_ok 'other names stay' "$(ls -A)"
+kill -TERM $pid; wait $pid 2>/dev/null
 
 # self-tests: a crash is caught
 pipeline "$MAKE, $SUM"

@@ -63,7 +63,7 @@ complete_line recon-submit --dr
 has "$T/out" '--dry-run' 'completion: an option of its own'
 complete_line recon-submit --cpus
 has "$T/out" '--cpus-per-task' 'completion: an option of sbatch'
-complete_line recon-submit --device = cu
+complete_line recon-run --device = cu
 has "$T/out" cuda 'completion: a device'
 cd "$T" && mkdir -p runs/kitchen-1 && complete_line recon-submit --resume ru
 has "$T/out" runs 'completion: a folder'
