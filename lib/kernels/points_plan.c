@@ -117,8 +117,9 @@ int voxelize_bound(struct recon_ctx *ctx, const void *const *in, const struct re
     if (voxel_plan(ctx, points, p, &v))
         return -1;
     cells = (uint64_t)v.dim[0] * v.dim[1] * v.dim[2];
-    /* sparse: numbers of cells, twice for the sort; kaolin 0.1 marks a point's neighbours */
-    cost->host_bytes = v.form == VOXELIZE_DENSE ? 8 * cells + 4096 : (v.meaning == VOXELIZE_KAOLIN_01 ? 64 : 1) * 28 * points->n + 4096;
+    /* sparse: numbers of cells in an array that doubles, once more for the sort, and the result; kaolin 0.1 marks the cells
+     * around a point */
+    cost->host_bytes = v.form == VOXELIZE_DENSE ? 8 * cells + 4096 : (v.meaning == VOXELIZE_KAOLIN_01 ? 27 : 1) * 36 * points->n + 12288;
     cost->moved_bytes = 12 * points->n + (v.form == VOXELIZE_DENSE ? 8 * cells : 16 * points->n);
     cost->flops = 12 * points->n;
     cost->items = points->n;

@@ -2,6 +2,7 @@
 #include "kernels/test/ctx.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 static struct test_ctx *of(struct recon_ctx *c)
@@ -33,13 +34,17 @@ static void *alloc(struct recon_ctx *c, uint64_t bytes)
     }
     memset(p, 0xa5, bytes < 4096 ? bytes : 4096);
     of(c)->live++;
+    of(c)->bytes += malloc_usable_size(p);
+    of(c)->peak = of(c)->bytes > of(c)->peak ? of(c)->bytes : of(c)->peak;
     return p;
 }
 
 static void release(struct recon_ctx *c, void *p)
 {
-    if (p)
+    if (p) {
         of(c)->live--;
+        of(c)->bytes -= malloc_usable_size(p);
+    }
     free(p);
 }
 

@@ -111,6 +111,13 @@ static struct recon_mesh garbage(uint32_t seed)
     return m;
 }
 
+/* what was taken stays below what was said before; 2 KiB for what malloc adds */
+static void within(const struct test_ctx *t, const char *name, const struct recon_cost *most)
+{
+    if (t->peak > most->host_bytes + 2048)
+        fail_msg("%s took %llu bytes, %llu were said", name, (unsigned long long)t->peak, (unsigned long long)most->host_bytes);
+}
+
 static int run_mesh(struct test_ctx *t, const struct recon_module *mod, const char *name, const struct recon_mesh *m, struct recon_value *p,
                     struct recon_mesh *r)
 {
@@ -121,7 +128,10 @@ static int run_mesh(struct test_ctx *t, const struct recon_module *mod, const ch
 
     *r = (struct recon_mesh){ 0 };
     assert_int_equal(k->bound(&t->ctx, (const void *[]){ m, NULL }, p ? p : def, &most), 0);
+    most.host_bytes += t->bytes;
+    t->peak = t->bytes;
     rc = k->run(&t->ctx, (const void *[]){ m, NULL }, p ? p : def, (void *[]){ r, NULL }, &cost);
+    within(t, name, &most);
     free(def);
     return rc;
 }
@@ -587,9 +597,13 @@ static void points_references(void **state)
             p[1].i = k == 0 ? round & 1 : round & 3;          /* first, orient */
             for (int d = 0; d < 2; d++) {
                 const struct recon_kernel *kernel = test_kernel(d ? ref : cpu, names[k]);
-                struct recon_cost cost = { 0 };
+                struct recon_cost cost = { 0 }, most = { 0 };
 
+                assert_int_equal(kernel->bound(&t.ctx, (const void *[]){ &in, NULL }, p, &most), 0);
+                most.host_bytes += t.bytes;
+                t.peak = t.bytes;
                 assert_int_equal(kernel->run(&t.ctx, (const void *[]){ &in, NULL }, p, (void *[]){ &r[d], NULL }, &cost), 0);
+                within(&t, names[k], &most);
             }
             assert_int_equal(r[0].n, r[1].n);
             assert_memory_equal(r[0].xyz, r[1].xyz, 12 * r[0].n);
@@ -658,10 +672,15 @@ static void voxels(void **state)
         if (round % 5 == 0)
             p[VOXELIZE_ORIGIN] = (struct recon_value){ .v = origin, .n = 3 };
         for (int d = 0; d < 2; d++) {
-            struct recon_cost cost = { 0 };
+            struct recon_cost cost = { 0 }, most = { 0 };
 
+            test_kernel(d ? ref : cpu, VOXELIZE_NAME)->bound(&t.ctx, (const void *[]){ &in, NULL }, p, &most);
+            most.host_bytes += t.bytes;
+            t.peak = t.bytes;
             rc[d] = test_kernel(d ? ref : cpu, VOXELIZE_NAME)->run(&t.ctx, (const void *[]){ &in, NULL }, p,
                                                                    (void *[]){ round & 1 ? NULL : (void *)&dense[d], round & 1 ? (void *)&sparse[d] : NULL, NULL }, &cost);
+            if (d == 0 || !(round & 1)) /* the reference's sparse form is a dense one */
+                within(&t, VOXELIZE_NAME, &most);
         }
         assert_int_equal(rc[0], rc[1]);
         assert_memory_equal(dense[0].dim, dense[1].dim, 12);
@@ -691,10 +710,14 @@ static void sign_of(const struct recon_module *mod, const struct recon_mesh *m, 
                     struct test_ctx *t)
 {
     struct recon_value p[2] = { { .i = method }, { .s = "" } };
-    struct recon_cost cost = { 0 };
+    struct recon_cost cost = { 0 }, most = { 0 };
 
+    test_kernel(mod, CHECK_SIGN_NAME)->bound(&t->ctx, (const void *[]){ m, in, NULL }, p, &most);
+    most.host_bytes += t->bytes;
+    t->peak = t->bytes;
     *r = (struct recon_points){ 0 };
     assert_int_equal(test_kernel(mod, CHECK_SIGN_NAME)->run(&t->ctx, (const void *[]){ m, in, NULL }, p, (void *[]){ r, NULL }, &cost), 0);
+    within(t, CHECK_SIGN_NAME, &most);
 }
 
 static void signs_agree(const struct recon_mesh *m, const struct recon_points *in, bool lattice)
