@@ -63,7 +63,7 @@ static int bad(const struct ply *r, const char *rule, const char *what)
 
 static int add_element(struct ply *r, char *const *w, size_t n)
 {
-    struct element *e = &r->element[r->elements];
+    struct element *e = r->element + r->elements;
 
     if (n != 3 || r->elements == ELEMENTS_MAX || str_to_u64(w[2], &e->n) || e->n > UINT64_MAX / 4096)
         return bad(r, NULL, "an element has a name and a count");
@@ -81,12 +81,13 @@ static int add_element(struct ply *r, char *const *w, size_t n)
 
 static int add_property(struct ply *r, char *const *w, size_t n)
 {
-    struct property *p = &r->property[r->properties];
-    struct element *e = &r->element[r->elements - 1];
+    struct property *p = r->property + r->properties;
+    struct element *e;
     int type, count = UINT8, use = USE_NONE;
 
     if (r->elements == 0 || r->properties == PROPERTIES_MAX)
         return bad(r, NULL, r->elements ? "more than 1024 properties" : "a property before any element");
+    e = &r->element[r->elements - 1];
     p->list = n > 1 && str_eq(w[1], "list");
     if (n != (p->list ? 5u : 3u) || name_value(type_names, w[p->list ? 3 : 1], &type) ||
         (p->list && name_value(type_names, w[2], &count)))

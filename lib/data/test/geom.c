@@ -219,6 +219,7 @@ static void refused(void **state)
         { "noz.ply", BYTES("ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nend_header\n0 0\n"), "", "x, y and z" },
         { "type.ply", BYTES("ply\nformat ascii 1.0\nelement vertex 1\nproperty quad x\n"), "", "line 4" },
         { "form.ply", BYTES("ply\nformat text 1.0\nend_header\n"), "", "line 2" },
+        { "early.ply", BYTES("ply\nformat ascii 1.0\nproperty float x\n"), "", "line 3: a property before any element" },
         { "none.stl", BYTES("solid\n"), "", "no known form" },
     };
 
