@@ -13,6 +13,7 @@ struct piece {
     struct obj *obj;
     const char *p, *end;
     uint64_t line, v, vt, vn, tri; /* first of this piece: how many stand before it; line from 1 */
+    uint64_t tri_end;
     uint64_t polygons, uv_bad, uv_out;
     bool same_normals; /* every corner names the normal of its vertex's number */
     struct fault fault;
@@ -74,7 +75,7 @@ static uint64_t count_tokens(const char *p, const char *end)
     for (p = skip(p, end); !at_end(p, end); p = skip(p, end), n++) {
         const char *q = p;
 
-        while (q < end && !is_blank(*q) && *q != '\\')
+        while (q < end && !is_blank(*q) && *q != '\\' && *q != '#') /* what ends a corner for read_corner */
             q++;
         p = q > p ? q : p + 1;
     }
@@ -305,6 +306,9 @@ static void *read_piece(void *arg)
         }
         c->line += lines;
     }
+    if (rc == 0 && to != m->index + 3 * c->tri_end) /* both passes must see the same faces: nothing is left unwritten */
+        fault_set(&c->fault, CODE_INTERNAL, NULL, "'%s': %llu triangles were counted, %llu were read", c->obj->path,
+                  (unsigned long long)(c->tri_end - c->tri), (unsigned long long)((uint64_t)(to - m->index) / 3 - c->tri));
     return NULL;
 }
 
@@ -359,6 +363,7 @@ static void add_up(struct obj *o, struct mesh_notes *notes)
         o->uvs += n.vt;
         o->normals += n.vn;
         o->tris += n.tri;
+        c->tri_end = o->tris;
         line += n.line;
         notes->polygons += n.polygons;
     }

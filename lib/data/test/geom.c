@@ -114,6 +114,7 @@ static void triangles(void **state)
         { "crlf.obj", BYTES("v 0 0 0\r\nv 1 0 0\r\nv 0 1 0\r\nf 1 2 3\r\n") },
         { "joined.obj", BYTES("v 0 0 \\\n0\nv 1 0 0\nv 0 1 0\nf 1 \\\r\n2 3") },
         { "odd.obj", BYTES("# c\nmtllib a.mtl\no x\n\n  v\t0 0 0 1.0\nv 1 0 0\nv 0 1 0\ns off\nusemtl m\nf  1  2  3  # end\nl 1 2\n") },
+        { "glued.obj", BYTES(TRIANGLE "vn 0 0 1\nf 1//1 2//1 -1//1#\vV x\n") },
         { "a.off", BYTES("OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n") },
         { "line.off", BYTES("OFF 3 1 0 # c\n0 0 0\n\n1 0 0\n0 1 0\n3 0 1 2 255 0 0\n") },
         { "color.off", BYTES("COFF\n3 1 0\n0 0 0 255 0 0 255\n1 0 0 0 1 2 3\n0 1 0 9 9 9 9\n3 0 1 2\n") },
