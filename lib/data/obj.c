@@ -261,6 +261,8 @@ static int read_face(struct piece *c, const char *p, const char *end, const uint
         c->same_normals = c->same_normals && k.has_vn && k.vn == k.v;
         uv_out = uv_out || (k.has_vt && c->obj->uv_bad && c->obj->uv_bad[k.vt]);
         if (n >= 2) {
+            if (*to == c->obj->mesh.index + 3 * c->tri_end)
+                return bad(c, NULL, "more corners than were counted");
             (*to)[0] = first;
             (*to)[1] = last;
             (*to)[2] = (uint32_t)k.v;
