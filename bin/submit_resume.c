@@ -9,6 +9,21 @@ extern char **environ;
 
 /* ---- the run as it was asked ---- */
 
+/* Who held the first submission has seen it; what is sent again would wait for nobody. */
+static void drop_hold(struct order *x)
+{
+    struct conf_map *m = &x->spec.sbatch;
+
+    if (conf_map_get(m, "hold") && !conf_map_get(&x->o->sbatch, "hold"))
+        for (size_t i = 0; i < m->n; i++)
+            if (str_eq(m->v[i].name, "hold")) {
+                free(m->v[i].name);
+                free(m->v[i].value);
+                memmove(&m->v[i], &m->v[i + 1], (m->n - i - 1) * sizeof(*m->v));
+                m->n--;
+            }
+}
+
 static int read_spec(struct order *x, struct err *err)
 {
     char *file = path_join(x->path, "job.conf");
@@ -16,6 +31,8 @@ static int read_spec(struct order *x, struct err *err)
                                   .alone = true };
     int rc = spec_load(&source, &x->spec, NULL, err);
 
+    if (rc == 0)
+        drop_hold(x);
     if (rc == 0)
         rc = spec_check(&x->spec, err);
     else

@@ -151,21 +151,16 @@ int send_choose(struct order *x, struct err *err)
 
 /* ---- the talk ---- */
 
-/* After a time-out the job may be there: its name tells. */
+/* After a time-out the job may be there, and may come to be there while the controller works through what it was sent:
+ * its name tells. That it is not there (yet) proves nothing, so the run is kept and --resume asks again. */
 static int look_for(struct order *x, struct part *p, struct err *err)
 {
-    struct err why = { 0 };
-
-    for (int tries = 0; tries < 3; tries++) {
-        if (x->backend->find && x->backend->find(p->name, &p->job_id, &why) == 0)
+    for (unsigned tries = 0; tries < 4; tries++) {
+        if (x->backend->find && x->backend->find(p->name, &p->job_id, NULL) == 0)
             return 0;
-        if (why.code == CODE_NOTFOUND && tries > 0)
-            break;
-        sleep(1);
+        sleep(1u << tries);
     }
-    if (why.code == CODE_NOTFOUND)
-        return -1;
-    x->made = false; /* kept: nobody knows whether the job was taken */
+    x->made = false;
     return err_set(err, CODE_UNAVAILABLE,
                    "no answer, and whether job '%s' was taken is not known: recon-submit --resume '%s' looks for it first",
                    p->name, x->path);
@@ -179,8 +174,10 @@ int send_part(struct order *x, struct part *p, struct err *err)
     if (run_submit_intent(x->run, p->sub, x->backend->name, p->name, p->slots, err))
         return -1;
     rc = x->backend->submit(&r, &p->job_id, err);
-    if (rc && err->code == CODE_DEADLINE)
-        rc = look_for(x, p, err);
+    if (rc && err->code == CODE_DEADLINE && look_for(x, p, err))
+        return -1; /* without a result: an intent alone is looked for */
+    if (rc && p->job_id)
+        rc = 0;
     if (rc)
         no_answer(err);
     if (run_submit_result(x->run, p->sub, p->job_id, rc ? err->text : NULL, rc ? NULL : err) && rc == 0)
