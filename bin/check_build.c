@@ -9,10 +9,13 @@
 
 static int read_toolkit(const char *what, struct facts_toolkit *ret)
 {
-    size_t major = strspn(what, "0123456789"), minor = what[major] == '.' ? strspn(what + major + 1, "0123456789") : 0;
+    size_t major = strspn(what, "0123456789"),
+           minor = what[major] == '.' ? strspn(what + major + 1, "0123456789") : 0;
 
     if (major && minor) {
-        *ret = (struct facts_toolkit){ .version = xstrndup(what, major + 1 + minor), .nvcc = true, .headers = true };
+        *ret = (struct facts_toolkit){ .version = xstrndup(what, major + 1 + minor),
+                                       .nvcc = true,
+                                       .headers = true };
         return 0;
     }
     if (!strchr(what, '/'))
@@ -20,7 +23,8 @@ static int read_toolkit(const char *what, struct facts_toolkit *ret)
     facts_toolkit_read(what, ret);
     if (ret->version)
         return 0;
-    return cli_error(CODE_USAGE, "toolkit '%s' has no version.json, version.txt or include/cuda.h that tells its version",
+    return cli_error(CODE_USAGE,
+                     "toolkit '%s' has no version.json, version.txt or include/cuda.h that tells its version",
                      what);
 }
 
@@ -30,7 +34,8 @@ static int read_compiler(const char *what, int *ret)
     const char *name = path_base(what), *dash = strrchr(name, '-'), *digits = dash ? dash + 1 : name;
 
     *ret = isdigit((unsigned char)*digits) ? atoi(digits) : 0;
-    if (*ret > 0 && (digits == name || str_starts(name, "gcc-") || strstr(name, "g++-") || strstr(name, "-gcc-")))
+    if (*ret > 0 &&
+        (digits == name || str_starts(name, "gcc-") || strstr(name, "g++-") || strstr(name, "-gcc-")))
         return 0;
     return cli_error(CODE_USAGE, "host compiler '%s' is no GCC with its version, wanted gcc-13", what);
 }
@@ -46,7 +51,8 @@ static int read_archs(const char *list, struct strv *ret)
         int arch;
 
         if (*each.v[i] && compat_arch(each.v[i], &arch, &suffix))
-            rc = cli_error(CODE_USAGE, "architecture '%s' is none, wanted 8.6, 9.0a, sm_86 or compute_86", each.v[i]);
+            rc = cli_error(CODE_USAGE, "architecture '%s' is none, wanted 8.6, 9.0a, sm_86 or compute_86",
+                           each.v[i]);
         else if (*each.v[i])
             strv_add(ret, each.v[i]);
     }
@@ -108,7 +114,10 @@ static int by_arch(const void *a, const void *b)
 
 static void collect(const struct nodes *l, struct strv *ret_other, int **ret, size_t *ret_n)
 {
-    struct { int *v; size_t n, cap; } archs = { 0 };
+    struct {
+        int *v;
+        size_t n, cap;
+    } archs = { 0 };
 
     for (size_t i = 0; i < l->n; i++)
         for (size_t g = 0; g < l->v[i].facts.gpus.n; g++) {
@@ -149,8 +158,10 @@ static void tell_toolkits(const int *v, size_t n)
             until = dropped;
     }
     if (from && until && version_cmp(from, until) >= 0)
-        fprintf(stderr, "no one toolkit compiles for all: CUDA %s or newer, and older than %s; build a variant for each\n", from,
-                until);
+        fprintf(stderr,
+                "no one toolkit compiles for all: CUDA %s or newer, and older than %s; build a variant for "
+                "each\n",
+                from, until);
     else if (from)
         fprintf(stderr, "CUDA %s or newer%s%s\n", from, until ? ", and older than " : "", until ? until : "");
 }
@@ -163,17 +174,20 @@ int print_arch_list(const struct options *o, const struct nodes *l)
 
     collect(l, &other, &v, &n);
     if (!n && !other.n)
-        return cli_error(CODE_USAGE, "%s has no GPU whose compute capability is known; name one: --assume gpu=9.0",
+        return cli_error(CODE_USAGE,
+                         "%s has no GPU whose compute capability is known; name one: --assume gpu=9.0",
                          o->facts ? o->facts : "this node");
     for (size_t i = 0; i < n; i++)
-        printf("%s%d.%d%s", i ? ";" : "TORCH_CUDA_ARCH_LIST='", v[i] / 10, v[i] % 10, i + 1 == n ? "+PTX'\n" : "");
+        printf("%s%d.%d%s", i ? ";" : "TORCH_CUDA_ARCH_LIST='", v[i] / 10, v[i] % 10,
+               i + 1 == n ? "+PTX'\n" : "");
     for (size_t i = 0; i < n; i++)
         printf("%s%d%s", i ? ";" : "CMAKE_CUDA_ARCHITECTURES='", v[i], i + 1 == n ? "'\n" : "-real");
     for (size_t i = 0; i < n; i++)
         if (i + 1 < n)
             printf("%s-gencode arch=compute_%d,code=sm_%d ", i ? "" : "NVCC_GENCODE='", v[i], v[i]);
         else
-            printf("%s-gencode arch=compute_%d,code=[sm_%d,compute_%d]'\n", i ? "" : "NVCC_GENCODE='", v[i], v[i], v[i]);
+            printf("%s-gencode arch=compute_%d,code=[sm_%d,compute_%d]'\n", i ? "" : "NVCC_GENCODE='", v[i],
+                   v[i], v[i]);
     tell_toolkits(v, n);
     for (size_t i = 0; i < other.n; i++)
         printf("--offload-arch=%s\n", other.v[i]);

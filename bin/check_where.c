@@ -56,7 +56,8 @@ int nodes_read(const char *path, struct nodes *ret, struct err *err)
         return err_sys(err, CODE_NOTFOUND, "cannot read the facts '%s'", path);
     rc = S_ISDIR(st.st_mode) ? read_folder(path, NULL, ret, err) : add(path, NULL, ret, err);
     if (rc == 0 && !ret->n)
-        rc = err_set(err, CODE_NOTFOUND, "'%s' holds no NODE.facts; recon-check --save-facts writes them", path);
+        rc = err_set(err, CODE_NOTFOUND, "'%s' holds no NODE.facts; recon-check --save-facts writes them",
+                     path);
     if (rc == 0)
         qsort(ret->v, ret->n, sizeof(*ret->v), by_path);
     return rc;
@@ -101,18 +102,21 @@ static struct group *group_of(struct groups *l, const char *partition, const cha
     struct group *g;
 
     for (size_t i = 0; i < l->n; i++)
-        if (str_eq(l->v[i].partition, partition) && str_eq(l->v[i].gpu, gpu) && str_eq(l->v[i].verdict, verdict) &&
-            str_eq(l->v[i].rule, rule))
+        if (str_eq(l->v[i].partition, partition) && str_eq(l->v[i].gpu, gpu) &&
+            str_eq(l->v[i].verdict, verdict) && str_eq(l->v[i].rule, rule))
             return &l->v[i];
     g = VEC_ADD(l);
-    *g = (struct group){ xstrdup(partition), xstrdup(gpu), xstrdup(verdict), xstrdup(rule), xstrdup(text), { 0 } };
+    *g = (struct group){ xstrdup(partition), xstrdup(gpu),  xstrdup(verdict),
+                         xstrdup(rule),      xstrdup(text), { 0 } };
     return g;
 }
 
-static void judge_node(const struct options *o, const struct pin *pin, const struct resolution *r, char *const *env,
-                       const struct node_facts *n, struct groups *ret)
+static void judge_node(const struct options *o, const struct pin *pin, const struct resolution *r,
+                       char *const *env, const struct node_facts *n, struct groups *ret)
 {
-    struct check_case c = { .pin = pin, .facts = &n->facts, .resolution = r, .received = env, .elsewhere = true };
+    struct check_case c = {
+        .pin = pin, .facts = &n->facts, .resolution = r, .received = env, .elsewhere = true
+    };
     size_t errors, warnings;
     struct findings found;
     char *gpu = gpu_type(&n->facts);
@@ -124,8 +128,10 @@ static void judge_node(const struct options *o, const struct pin *pin, const str
     first = errors || warnings ? &found.v[0] : NULL;
     for (size_t i = 0; i == 0 || i < n->facts.partitions.n; i++) {
         struct group *g = group_of(ret, n->facts.partitions.n ? n->facts.partitions.v[i] : "-", gpu,
-                                   errors ? "error" : warnings ? "warn" : "ok", first ? first->rule : NULL,
-                                   first ? first->text : NULL);
+                                   errors     ? "error"
+                                   : warnings ? "warn"
+                                              : "ok",
+                                   first ? first->rule : NULL, first ? first->text : NULL);
 
         strv_add(&g->nodes, n->facts.node ? n->facts.node : n->path);
     }

@@ -16,13 +16,24 @@ struct profile {
 static const struct conf_row rows[] = {
     { .name = "version", .type = CONF_INT, ROW(version), .doc = "of this format: 1" },
     { .name = "name", .type = CONF_TEXT, ROW(name), .doc = "of the vendor", .flags = CONF_REQUIRED },
-    { .name = "query", .type = CONF_TEXTS, ROW(query), .doc = "command and arguments", .flags = CONF_REQUIRED },
+    { .name = "query",
+      .type = CONF_TEXTS,
+      ROW(query),
+      .doc = "command and arguments",
+      .flags = CONF_REQUIRED },
     { .name = "fields", .type = CONF_TEXTS, ROW(fields), .doc = "columns", .flags = CONF_REQUIRED },
     { .name = "separator", .type = CONF_TEXT, ROW(separator), .def = ",", .doc = "between columns" },
-    { .name = "header_lines", .type = CONF_INT, ROW(header_lines), .def = "0", .doc = "lines before the first GPU" },
+    { .name = "header_lines",
+      .type = CONF_INT,
+      ROW(header_lines),
+      .def = "0",
+      .doc = "lines before the first GPU" },
     { .name = "device", .type = CONF_TEXT, ROW(device), .doc = "device file that is there where a GPU is" },
     { .name = "runtimes", .type = CONF_TEXTS, ROW(runtimes), .doc = "how SONAMEs of its libraries begin" },
-    { .name = "foreign", .type = CONF_TEXTS, ROW(foreign), .doc = "how SONAMEs begin that cannot work there" },
+    { .name = "foreign",
+      .type = CONF_TEXTS,
+      ROW(foreign),
+      .doc = "how SONAMEs begin that cannot work there" },
     { .name = "symbols", .type = CONF_TEXT, ROW(symbols), .doc = "how the names of its functions begin" },
     { 0 },
 };
@@ -79,8 +90,8 @@ static int read_answer(const struct profile *p, const char *answer, struct facts
             continue;
         strv_split(&cells, lines.v[i], p->separator);
         if (cells.n < p->fields.n) {
-            strv_addf(&f->unknown, "%s: '%s' gave '%.60s', wanted %zu columns", p->name, p->query.v[0], lines.v[i],
-                      p->fields.n);
+            strv_addf(&f->unknown, "%s: '%s' gave '%.60s', wanted %zu columns", p->name, p->query.v[0],
+                      lines.v[i], p->fields.n);
             rc = -1;
         } else {
             g = VEC_ADD(&f->gpus);
@@ -100,7 +111,9 @@ static int read_answer(const struct profile *p, const char *answer, struct facts
 /* 0: the vendor's GPUs are known, also when there is none. */
 static int ask(const struct probe *q, const struct profile *p, struct facts *f)
 {
-    struct child c = { .argv = (const char *const *)p->query.v, .env = environ, .search = true,
+    struct child c = { .argv = (const char *const *)p->query.v,
+                       .env = environ,
+                       .search = true,
                        .deadline_ms = q->deadline_ms * 0.8 };
     struct err err = { 0 };
     int rc = -1;

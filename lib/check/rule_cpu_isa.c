@@ -23,17 +23,20 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
         if (wants < 2 || (c->elsewhere && library_of_system(w.lib)))
             continue;
         if (!have)
-            return err_set(err, CODE_UNAVAILABLE, "'%s' needs %s, and the CPU of %s is not known", library_name(w.lib),
-                           w.lib->object.isa, case_node(c));
+            return err_set(err, CODE_UNAVAILABLE, "'%s' needs %s, and the CPU of %s is not known",
+                           library_name(w.lib), w.lib->object.isa, case_node(c));
         if (wants <= have)
             continue;
-        remedy = xasprintf("sbatch --exclude=%s, or --constraint for a newer CPU, or build with -march=%s", case_node(c),
-                           c->facts->cpu.isa);
-        finding_explain(findings_add(out, "cpu-isa", LEVEL_ERROR, SCOPE_NODE, library_name(w.lib),
-                                     "needs %s, and the CPU of %s is %s", w.lib->object.isa, case_node(c),
-                                     c->facts->cpu.isa),
-                        NULL, "it was built for the CPU of another node; the loader refuses it, or it ends with an illegal "
-                              "instruction", remedy);
+        remedy = xasprintf("sbatch --exclude=%s, or --constraint for a newer CPU, or build with -march=%s",
+                           case_node(c), c->facts->cpu.isa);
+        finding_explain(
+            findings_add(out, "cpu-isa", LEVEL_ERROR, SCOPE_NODE, library_name(w.lib),
+                         "needs %s, and the CPU of %s is %s", w.lib->object.isa, case_node(c),
+                         c->facts->cpu.isa),
+            NULL,
+            "it was built for the CPU of another node; the loader refuses it, or it ends with an illegal "
+            "instruction",
+            remedy);
         free(remedy);
     }
     return 0;

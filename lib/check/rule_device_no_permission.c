@@ -12,7 +12,8 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
 
         if (!str_eq(d->problem, "permission denied") || !case_uses_gpu(c))
             continue;
-        remedy = xasprintf("ls -l %s; the administrator adds the user to its group, or sets NVreg_DeviceFileMode", d->path);
+        remedy = xasprintf(
+            "ls -l %s; the administrator adds the user to its group, or sets NVreg_DeviceFileMode", d->path);
         finding_explain(findings_add(out, "device-no-permission", LEVEL_ERROR, SCOPE_NODE, d->path,
                                      "permission denied on %s", case_node(c)),
                         NULL, "the file's mode or group keeps this user out", remedy);

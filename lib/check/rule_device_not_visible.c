@@ -9,15 +9,18 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
     int rc = visible_devices(c, &v);
 
     if (rc < 0)
-        return case_uses_gpu(c) ? err_set(err, CODE_UNAVAILABLE, "the GPUs of %s are not known", case_node(c)) : 0;
+        return case_uses_gpu(c) ? err_set(err, CODE_UNAVAILABLE, "the GPUs of %s are not known", case_node(c))
+                                : 0;
     if (rc == 0)
         return 0;
     if (v.bad && !v.good && (v.by_uuid || case_uses_gpu(c)))
-        finding_explain(findings_add(out, "device-not-visible", LEVEL_ERROR, SCOPE_NODE, "CUDA_VISIBLE_DEVICES",
-                                     "'%s' names no GPU of %s, which has %zu", v.bad, case_node(c), v.gpus),
-                        NULL, v.by_uuid ? "the UUID is of a GPU or MIG instance of another node, or of one that was made anew"
-                                        : "the index is beyond the GPUs that this job may see",
-                        "unset CUDA_VISIBLE_DEVICES, and let Slurm set it; nvidia-smi -L lists what is there");
+        finding_explain(
+            findings_add(out, "device-not-visible", LEVEL_ERROR, SCOPE_NODE, "CUDA_VISIBLE_DEVICES",
+                         "'%s' names no GPU of %s, which has %zu", v.bad, case_node(c), v.gpus),
+            NULL,
+            v.by_uuid ? "the UUID is of a GPU or MIG instance of another node, or of one that was made anew"
+                      : "the index is beyond the GPUs that this job may see",
+            "unset CUDA_VISIBLE_DEVICES, and let Slurm set it; nvidia-smi -L lists what is there");
     visible_release(&v);
     return 0;
 }

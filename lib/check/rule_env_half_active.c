@@ -31,7 +31,8 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
 
     (void)err;
     for (size_t i = 0; path && i < COUNT(variables); i++) {
-        const char *prefix = case_var(c, variables[i]), *what = prefix && *prefix ? state(path, prefix) : NULL;
+        const char *prefix = case_var(c, variables[i]),
+                   *what = prefix && *prefix ? state(path, prefix) : NULL;
         bool promised = c->pin && str_eq(c->pin->prefix, prefix);
         char *quoted, *remedy;
 
@@ -39,10 +40,11 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
             continue;
         quoted = esc_shell(prefix);
         remedy = xasprintf("export PATH=%s/bin:$PATH", quoted);
-        finding_explain(findings_add(out, "env-half-active", promised ? LEVEL_ERROR : LEVEL_WARN, SCOPE_JOB, variables[i],
-                                     "is '%s', and its bin folder %s: `python` is another one", prefix, what),
-                        NULL, "the variable was exported and PATH was not, or a module was loaded after the activation",
-                        remedy);
+        finding_explain(
+            findings_add(out, "env-half-active", promised ? LEVEL_ERROR : LEVEL_WARN, SCOPE_JOB, variables[i],
+                         "is '%s', and its bin folder %s: `python` is another one", prefix, what),
+            NULL, "the variable was exported and PATH was not, or a module was loaded after the activation",
+            remedy);
         free(remedy);
         free(quoted);
     }

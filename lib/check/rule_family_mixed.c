@@ -14,7 +14,8 @@ static const struct {
 static bool is_of(const struct library *l, size_t family)
 {
     for (size_t i = 0; i < 2 && families[family].begins[i]; i++)
-        if (l->path && !l->corrupt && l->soname && str_starts(path_base(l->soname), families[family].begins[i]))
+        if (l->path && !l->corrupt && l->soname &&
+            str_starts(path_base(l->soname), families[family].begins[i]))
             return true;
     return false;
 }
@@ -49,11 +50,13 @@ static void judge(const struct closure *in, size_t family, struct findings *out)
             continue;
         if (!first) {
             first = l;
-        } else if ((major_of(l) && major_of(first) && major_of(l) != major_of(first)) || !same_folder(l->path, first->path)) {
-            finding_explain(findings_add(out, "family-mixed", LEVEL_WARN, SCOPE_JOB, families[family].family,
-                                         "'%s' and '%s' meet in one process", first->path, l->path),
-                            NULL, "parts of one release are made for each other; two prefixes or modules are mixed",
-                            "take both from one folder: put it first in LD_LIBRARY_PATH, or unload the other module");
+        } else if ((major_of(l) && major_of(first) && major_of(l) != major_of(first)) ||
+                   !same_folder(l->path, first->path)) {
+            finding_explain(
+                findings_add(out, "family-mixed", LEVEL_WARN, SCOPE_JOB, families[family].family,
+                             "'%s' and '%s' meet in one process", first->path, l->path),
+                NULL, "parts of one release are made for each other; two prefixes or modules are mixed",
+                "take both from one folder: put it first in LD_LIBRARY_PATH, or unload the other module");
             return;
         }
     }

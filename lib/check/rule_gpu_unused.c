@@ -32,7 +32,8 @@ static bool is_runner(const struct check_case *c)
 
 static int eval(const struct check_case *c, struct findings *out, struct err *err)
 {
-    size_t gpus = number(c->received, "SLURM_GPUS_ON_NODE"), tasks = number(c->received, "SLURM_STEP_TASKS_PER_NODE");
+    size_t gpus = number(c->received, "SLURM_GPUS_ON_NODE"),
+           tasks = number(c->received, "SLURM_STEP_TASKS_PER_NODE");
     size_t seen = listed(case_var(c, "CUDA_VISIBLE_DEVICES"));
 
     (void)err;
@@ -46,10 +47,12 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
         seen = 1; /* a runner works on one GPU; datasets are spread over tasks */
     if ((tasks ? tasks : 1) * seen < gpus)
         finding_explain(findings_add(out, "gpu-unused", LEVEL_WARN, SCOPE_JOB, case_node(c),
-                                     "%zu GPUs are allocated, and %zu task%s of this node use%s %zu", gpus, tasks ? tasks : 1,
-                                     tasks > 1 ? "s" : "", tasks > 1 ? "" : "s", (tasks ? tasks : 1) * seen),
+                                     "%zu GPUs are allocated, and %zu task%s of this node use%s %zu", gpus,
+                                     tasks ? tasks : 1, tasks > 1 ? "s" : "", tasks > 1 ? "" : "s",
+                                     (tasks ? tasks : 1) * seen),
                         NULL, "GPUs are asked for by job and used by task",
-                        "gres = \"gpu:1\" with an array of tasks, or --ntasks-per-node as many as GPUs with --gpus-per-task=1");
+                        "gres = \"gpu:1\" with an array of tasks, or --ntasks-per-node as many as GPUs with "
+                        "--gpus-per-task=1");
     return 0;
 }
 

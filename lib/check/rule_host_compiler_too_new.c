@@ -17,8 +17,8 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
     if (c->build->gcc > t->max_gcc) {
         remedy = xasprintf("nvcc -ccbin g++-%d, or module load gcc/%d", t->max_gcc, t->max_gcc);
         finding_explain(findings_add(out, "host-compiler-too-new", LEVEL_ERROR, SCOPE_JOB, "gcc",
-                                     "GCC %d is newer than GCC %d, the last that CUDA %s takes", c->build->gcc, t->max_gcc,
-                                     t->cuda),
+                                     "GCC %d is newer than GCC %d, the last that CUDA %s takes",
+                                     c->build->gcc, t->max_gcc, t->cuda),
                         NULL, "nvcc would end with: unsupported GNU version", remedy);
         free(remedy);
     }

@@ -17,8 +17,8 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
     if (c->build->gcc < t->min_gcc) {
         remedy = xasprintf("nvcc -ccbin g++-%d, or module load gcc/%d", t->min_gcc, t->min_gcc);
         finding_explain(findings_add(out, "host-compiler-too-old", LEVEL_ERROR, SCOPE_JOB, "gcc",
-                                     "GCC %d is older than GCC %d, the first that CUDA %s takes", c->build->gcc, t->min_gcc,
-                                     t->cuda),
+                                     "GCC %d is older than GCC %d, the first that CUDA %s takes",
+                                     c->build->gcc, t->min_gcc, t->cuda),
                         NULL, "nvcc would end with: unsupported GNU version", remedy);
         free(remedy);
     }

@@ -47,7 +47,8 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
         finding_explain(findings_add(out, "ldpath-cwd", LEVEL_WARN, SCOPE_JOB, "LD_LIBRARY_PATH",
                                      "'%s' has an element that means the working directory%s", list,
                                      taken.len ? taken.s : ""),
-                        NULL, "LD_LIBRARY_PATH=DIR:$LD_LIBRARY_PATH with an empty old value ends in a colon", remedy);
+                        NULL, "LD_LIBRARY_PATH=DIR:$LD_LIBRARY_PATH with an empty old value ends in a colon",
+                        remedy);
         free(remedy);
         free(quoted);
     }

@@ -6,7 +6,9 @@
 /* The loader itself knows these. */
 static bool is_token(const char *s)
 {
-    static const char *const tokens[] = { "$ORIGIN", "${ORIGIN}", "$LIB", "${LIB}", "$PLATFORM", "${PLATFORM}" };
+    static const char *const tokens[] = {
+        "$ORIGIN", "${ORIGIN}", "$LIB", "${LIB}", "$PLATFORM", "${PLATFORM}"
+    };
 
     for (size_t i = 0; i < COUNT(tokens); i++)
         if (str_starts(s, tokens[i]))

@@ -35,11 +35,13 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
         const struct pin_difference *d = &list.v[i];
         bool system = of_system(c->resolution, d->object);
 
-        if (str_eq(d->rule, "lib-changed") && (!system || pinned(c->pin, d->object))) /* the system adds its own */
-            finding_explain(findings_add(out, "lib-changed", system ? LEVEL_NOTE : LEVEL_WARN, SCOPE_NODE, d->object, "%s",
-                                         d->text),
-                            NULL, system ? "the node's system was updated, or is another than at capture"
-                                         : "it was installed again or another copy comes first since the capture",
+        if (str_eq(d->rule, "lib-changed") &&
+            (!system || pinned(c->pin, d->object))) /* the system adds its own */
+            finding_explain(findings_add(out, "lib-changed", system ? LEVEL_NOTE : LEVEL_WARN, SCOPE_NODE,
+                                         d->object, "%s", d->text),
+                            NULL,
+                            system ? "the node's system was updated, or is another than at capture"
+                                   : "it was installed again or another copy comes first since the capture",
                             "recon-pin verify PIN, then capture the pin again if the new one is meant");
     }
     pin_differences_release(&list);

@@ -8,15 +8,17 @@ static bool is_stub(const char *path)
     return path_in(path, "stubs");
 }
 
-static void report(const struct check_case *c, const char *path, const char *real, const char *soname, struct findings *out)
+static void report(const struct check_case *c, const char *path, const char *real, const char *soname,
+                   struct findings *out)
 {
     char *dir = path_dir(path), *where = real ? xasprintf("; the driver's own is '%s'", real) : xstrdup("");
     char *remedy = xasprintf("take '%s' out of LD_LIBRARY_PATH", dir);
 
     (void)c;
-    finding_explain(findings_add(out, "libcuda-stub", LEVEL_ERROR, SCOPE_JOB, path,
-                                 "the loader takes this stub for '%s'%s", soname, where),
-                    NULL, "the stubs folder of a toolkit is for linking; every call into it fails with error 34", remedy);
+    finding_explain(
+        findings_add(out, "libcuda-stub", LEVEL_ERROR, SCOPE_JOB, path,
+                     "the loader takes this stub for '%s'%s", soname, where),
+        NULL, "the stubs folder of a toolkit is for linking; every call into it fails with error 34", remedy);
     free(remedy);
     free(where);
     free(dir);
@@ -25,7 +27,8 @@ static void report(const struct check_case *c, const char *path, const char *rea
 static int eval(const struct check_case *c, struct findings *out, struct err *err)
 {
     const struct resolution *r = c->resolution;
-    bool first = r->drivers.n && (is_stub(r->drivers.v[0]) || is_stub(r->driver_file)); /* by name or behind a link */
+    bool first =
+        r->drivers.n && (is_stub(r->drivers.v[0]) || is_stub(r->driver_file)); /* by name or behind a link */
     const char *real = NULL;
     struct walk w = { 0 };
     bool told = false;

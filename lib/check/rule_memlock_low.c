@@ -30,16 +30,17 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
     now = words(soft);
     then = words(had);
     most = words(hard);
-    finding_explain(findings_add(out, "memlock-low", LEVEL_WARN, SCOPE_NODE, case_node(c),
-                                 "%s of memory may be locked%s%s%s%s", now, less(soft, had) ? ", at capture it was " : "",
-                                 less(soft, had) ? then : "", hard != CONF_UNSET ? "; the hard limit is " : "",
-                                 hard != CONF_UNSET ? most : ""),
-                    NULL, "slurmd's own limits reach its jobs, and limits.conf does not count there",
-                    hard == CONF_UNSET ? "ulimit -l unlimited in the script; where that is refused, the administrator sets "
-                                         "LimitMEMLOCK=infinity in slurmd's unit"
-                    : less(soft, hard)
-                        ? "ulimit -l unlimited in the script (or the hard limit)"
-                        : "the administrator sets LimitMEMLOCK=infinity in slurmd's unit; the job cannot");
+    finding_explain(
+        findings_add(out, "memlock-low", LEVEL_WARN, SCOPE_NODE, case_node(c),
+                     "%s of memory may be locked%s%s%s%s", now, less(soft, had) ? ", at capture it was " : "",
+                     less(soft, had) ? then : "", hard != CONF_UNSET ? "; the hard limit is " : "",
+                     hard != CONF_UNSET ? most : ""),
+        NULL, "slurmd's own limits reach its jobs, and limits.conf does not count there",
+        hard == CONF_UNSET
+            ? "ulimit -l unlimited in the script; where that is refused, the administrator sets "
+              "LimitMEMLOCK=infinity in slurmd's unit"
+        : less(soft, hard) ? "ulimit -l unlimited in the script (or the hard limit)"
+                           : "the administrator sets LimitMEMLOCK=infinity in slurmd's unit; the job cannot");
     free(now);
     free(then);
     free(most);

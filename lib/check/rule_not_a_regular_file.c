@@ -16,8 +16,8 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
         quoted = esc_shell(w.lib->path);
         remedy = xasprintf("rm %s, and install the library again", quoted);
         finding_explain(findings_add(out, "not-a-regular-file", LEVEL_ERROR, SCOPE_NODE, w.lib->path,
-                                     "%s, where '%s' needs a library; opening it may hang the program", w.lib->corrupt,
-                                     needer(w.in, w.lib)),
+                                     "%s, where '%s' needs a library; opening it may hang the program",
+                                     w.lib->corrupt, needer(w.in, w.lib)),
                         NULL, "the loader opens the first file of the name, whatever it is", remedy);
         free(remedy);
         free(quoted);

@@ -14,7 +14,8 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
     if (soft >= 0 && (soft < 1024 || (fewer && soft < 4096 && had != soft)))
         finding_explain(findings_add(out, "open-files-low", LEVEL_WARN, SCOPE_NODE, case_node(c),
                                      fewer && had >= 0 ? "%lld files may be open, at capture it was %lld"
-                                                       : "%lld files may be open", (long long)soft, (long long)had),
+                                                       : "%lld files may be open",
+                                     (long long)soft, (long long)had),
                         NULL, "slurmd's own limits reach its jobs",
                         hard == CONF_UNSET || (hard >= 0 && hard <= soft)
                             ? "the administrator sets LimitNOFILE in slurmd's unit"

@@ -7,7 +7,8 @@
 static const struct {
     const char *part, *object;
     enum level level;
-} parts[] = { { "tmpdir: gave no answer", "TMPDIR", LEVEL_ERROR }, { "places: gave no answer", "CUDA_HOME", LEVEL_WARN } };
+} parts[] = { { "tmpdir: gave no answer", "TMPDIR", LEVEL_ERROR },
+              { "places: gave no answer", "CUDA_HOME", LEVEL_WARN } };
 
 static int eval(const struct check_case *c, struct findings *out, struct err *err)
 {
@@ -20,8 +21,9 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
             if (!str_starts(text, parts[p].part))
                 continue;
             remedy = xasprintf("sbatch --exclude=%s, or another folder in %s", case_node(c), parts[p].object);
-            finding_explain(findings_add(out, "path-not-answering", parts[p].level, SCOPE_NODE, value ? value : parts[p].object,
-                                         "%s: %s on %s", parts[p].object, strchr(text, ' ') + 1, case_node(c)),
+            finding_explain(findings_add(out, "path-not-answering", parts[p].level, SCOPE_NODE,
+                                         value ? value : parts[p].object, "%s: %s on %s", parts[p].object,
+                                         strchr(text, ' ') + 1, case_node(c)),
                             NULL, "a network file system whose server does not answer", remedy);
             free(remedy);
         }

@@ -17,7 +17,8 @@ static void pinned(const struct check_case *c, struct findings *out)
     if (names.len)
         finding_explain(findings_add(out, "slurm-env-stale", LEVEL_WARN, SCOPE_JOB, names.s,
                                      "in the pin, and replayed over what Slurm gives the job"),
-                        NULL, "the pin was captured inside a job", "capture the pin without --env SLURM_..., outside a job");
+                        NULL, "the pin was captured inside a job",
+                        "capture the pin without --env SLURM_..., outside a job");
     str_release(&names);
 }
 

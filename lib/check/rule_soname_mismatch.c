@@ -38,16 +38,20 @@ static void passes_for_another(const struct check_case *c, const struct walk *w,
     bool vendors = theirs && own && !str_eq(theirs, own);
     char *quoted, *remedy;
 
-    if (!is || str_eq(is, asked) || (!vendors && (!same_stem(is, asked) || !conflict(version_of(is), version_of(asked)))))
+    if (!is || str_eq(is, asked) ||
+        (!vendors && (!same_stem(is, asked) || !conflict(version_of(is), version_of(asked)))))
         return;
     quoted = esc_shell(l->path);
-    remedy = vendors ? xasprintf("rm %s, and take a build of '%s' for %s", quoted, needer(w->in, l), own)
-                     : xasprintf("rm %s, and put the folder of the real '%s' (its toolkit's module) into LD_LIBRARY_PATH",
-                                 quoted, asked);
+    remedy =
+        vendors
+            ? xasprintf("rm %s, and take a build of '%s' for %s", quoted, needer(w->in, l), own)
+            : xasprintf(
+                  "rm %s, and put the folder of the real '%s' (its toolkit's module) into LD_LIBRARY_PATH",
+                  quoted, asked);
     finding_explain(findings_add(out, "soname-mismatch", LEVEL_ERROR, SCOPE_JOB, l->path,
-                                 "'%s' asks for '%s', and this file is '%s' by its SONAME%s%s%s%s%s", needer(w->in, l),
-                                 asked, is, vendors ? " (" : "", vendors ? own : "", vendors ? "'s, not " : "",
-                                 vendors ? theirs : "", vendors ? "'s)" : ""),
+                                 "'%s' asks for '%s', and this file is '%s' by its SONAME%s%s%s%s%s",
+                                 needer(w->in, l), asked, is, vendors ? " (" : "", vendors ? own : "",
+                                 vendors ? "'s, not " : "", vendors ? theirs : "", vendors ? "'s)" : ""),
                     NULL, "a link with the wanted name was made to what is installed", remedy);
     free(remedy);
     free(quoted);
@@ -55,7 +59,8 @@ static void passes_for_another(const struct check_case *c, const struct walk *w,
 
 static bool same_file(const struct library *a, const struct library *b)
 {
-    return str_eq(a->path, b->path) || (a->object.ino && a->object.ino == b->object.ino && a->object.dev == b->object.dev);
+    return str_eq(a->path, b->path) ||
+           (a->object.ino && a->object.ino == b->object.ino && a->object.dev == b->object.dev);
 }
 
 /* One SONAME in one process by two files: both have their own state. */
@@ -71,7 +76,8 @@ static void loaded_twice(const struct closure *in, struct findings *out)
             finding_explain(findings_add(out, "soname-mismatch", LEVEL_WARN, SCOPE_JOB, b->path,
                                          "'%s' is loaded twice, from '%s' and, asked for as '%s', from here",
                                          b->object.soname, a->path, b->soname),
-                            "twice", "two names of one library lead to two files", "let both names lead to one file");
+                            "twice", "two names of one library lead to two files",
+                            "let both names lead to one file");
         }
 }
 

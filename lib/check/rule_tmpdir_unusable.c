@@ -9,9 +9,10 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
 
     (void)err;
     if (dir && problem)
-        finding_explain(findings_add(out, "tmpdir-unusable", LEVEL_WARN, SCOPE_NODE, dir, "TMPDIR on %s: %s", case_node(c),
-                                     problem),
-                        NULL, "TMPDIR was set on the login node and came along", "unset TMPDIR, or export TMPDIR=/tmp");
+        finding_explain(findings_add(out, "tmpdir-unusable", LEVEL_WARN, SCOPE_NODE, dir, "TMPDIR on %s: %s",
+                                     case_node(c), problem),
+                        NULL, "TMPDIR was set on the login node and came along",
+                        "unset TMPDIR, or export TMPDIR=/tmp");
     return 0;
 }
 

@@ -24,7 +24,9 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
     (void)err;
     if (t && (!t->nvcc || !t->headers))
         finding_explain(findings_add(out, "toolkit-incomplete", LEVEL_WARN, SCOPE_JOB, t->path, "has %s",
-                                     !t->nvcc && !t->headers ? "neither nvcc nor headers" : t->nvcc ? "no headers" : "no nvcc"),
+                                     !t->nvcc && !t->headers ? "neither nvcc nor headers"
+                                     : t->nvcc               ? "no headers"
+                                                             : "no nvcc"),
                         NULL, "conda's cudatoolkit and runtime images bring the libraries alone",
                         "module load cuda, or conda install cuda-nvcc cuda-cudart-dev");
     return 0;

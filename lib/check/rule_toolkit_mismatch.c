@@ -45,11 +45,12 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
                 first = l;
                 had = xstrdup(has);
             } else if (has && atoi(has) != atoi(had)) {
-                finding_explain(findings_add(out, "toolkit-mismatch", LEVEL_WARN, SCOPE_JOB, library_name(l),
-                                             "is of CUDA %s, and '%s' in the same process of CUDA %s", has,
-                                             library_name(first), had),
-                                NULL, "each CUDA runtime keeps its own state; memory and streams are not shared",
-                                "build all parts with one toolkit, the one that PyTorch was built with if it takes part");
+                finding_explain(
+                    findings_add(out, "toolkit-mismatch", LEVEL_WARN, SCOPE_JOB, library_name(l),
+                                 "is of CUDA %s, and '%s' in the same process of CUDA %s", has,
+                                 library_name(first), had),
+                    NULL, "each CUDA runtime keeps its own state; memory and streams are not shared",
+                    "build all parts with one toolkit, the one that PyTorch was built with if it takes part");
             }
         }
         free(had);

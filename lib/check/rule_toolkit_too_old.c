@@ -11,7 +11,8 @@ static void judge(const struct check_case *c, const char *text, struct findings 
     int arch;
 
     if (compat_arch(text, &arch, &suffix) || compat_arch_toolkits(arch, suffix, &first, &dropped)) {
-        findings_add(out, "not-checked", LEVEL_NOTE, SCOPE_NODE, "toolkit-too-old", "no toolkit is known for '%s'", text);
+        findings_add(out, "not-checked", LEVEL_NOTE, SCOPE_NODE, "toolkit-too-old",
+                     "no toolkit is known for '%s'", text);
         out->not_checked++;
         return;
     }
@@ -19,8 +20,10 @@ static void judge(const struct check_case *c, const char *text, struct findings 
     if (!gone && version_cmp(version, first) >= 0)
         return;
     remedy = gone ? xasprintf("a toolkit older than CUDA %s, or leave sm_%d out", dropped, arch)
-                  : xasprintf("module load cuda/%s or newer, or leave sm_%d%.1s out (PTX of an older architecture is compiled "
-                              "by the driver)", first, arch, suffix ? &suffix : "");
+                  : xasprintf("module load cuda/%s or newer, or leave sm_%d%.1s out (PTX of an older "
+                              "architecture is compiled "
+                              "by the driver)",
+                              first, arch, suffix ? &suffix : "");
     finding_explain(findings_add(out, "toolkit-too-old", LEVEL_ERROR, SCOPE_JOB,
                                  c->build->toolkit.path ? c->build->toolkit.path : version,
                                  gone ? "CUDA %s no longer compiles for sm_%d%.1s: dropped in CUDA %s"
@@ -28,8 +31,10 @@ static void judge(const struct check_case *c, const char *text, struct findings 
                                  version, arch, suffix ? &suffix : "", gone ? dropped : first),
                     gone ? "dropped" : NULL,
                     gone ? "newer toolkits leave old architectures out"
-                         : "nvcc would end with: unsupported gpu architecture; the CUDA version that nvidia-smi prints is the "
-                           "driver's, not the toolkit's", remedy);
+                         : "nvcc would end with: unsupported gpu architecture; the CUDA version that "
+                           "nvidia-smi prints is the "
+                           "driver's, not the toolkit's",
+                    remedy);
     free(remedy);
 }
 

@@ -9,12 +9,12 @@
 static const struct {
     const char *vendor, *begins;
 } runtimes[] = {
-    { "nvidia", "libcudart.so" },   { "nvidia", "libcuda.so" },      { "nvidia", "libcublas.so" },
-    { "nvidia", "libcublasLt.so" }, { "nvidia", "libcudnn" },        { "nvidia", "libcufft.so" },
-    { "nvidia", "libcurand.so" },   { "nvidia", "libcusolver.so" },  { "nvidia", "libcusparse.so" },
-    { "nvidia", "libnvrtc.so" },    { "nvidia", "libnccl.so" },      { "nvidia", "libnvJitLink.so" },
+    { "nvidia", "libcudart.so" },   { "nvidia", "libcuda.so" },       { "nvidia", "libcublas.so" },
+    { "nvidia", "libcublasLt.so" }, { "nvidia", "libcudnn" },         { "nvidia", "libcufft.so" },
+    { "nvidia", "libcurand.so" },   { "nvidia", "libcusolver.so" },   { "nvidia", "libcusparse.so" },
+    { "nvidia", "libnvrtc.so" },    { "nvidia", "libnccl.so" },       { "nvidia", "libnvJitLink.so" },
     { "amd", "libamdhip64.so" },    { "amd", "libhsa-runtime64.so" }, { "amd", "librocblas.so" },
-    { "amd", "libhipblas.so" },     { "amd", "libMIOpen.so" },       { "amd", "librccl.so" },
+    { "amd", "libhipblas.so" },     { "amd", "libMIOpen.so" },        { "amd", "librccl.so" },
 };
 
 static bool begins(const struct strv *l, const char *soname)
@@ -88,8 +88,8 @@ const char *release_in(const char *path)
 
 /* ---- CUDA_VISIBLE_DEVICES ---- */
 
-/* Index, "GPU-<uuid>", "MIG-<uuid>", or of older drivers "MIG-GPU-<uuid>/<gi>/<ci>"; a UUID may be cut. 1 yes, 0 no, -1 the
- * facts do not tell. */
+/* Index, "GPU-<uuid>", "MIG-<uuid>", or of older drivers "MIG-GPU-<uuid>/<gi>/<ci>"; a UUID may be cut. 1
+ * yes, 0 no, -1 the facts do not tell. */
 static int names_gpu(const struct facts *f, const char *entry)
 {
     size_t digits = strspn(entry, "0123456789"), n;

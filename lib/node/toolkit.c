@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Where toolkits say their release: 10.1 and older to 11.0 version.txt, since then version.json, and always cuda.h. */
+/* Where toolkits say their release: 10.1 and older to 11.0 version.txt, since then version.json, and always
+ * cuda.h. */
 static const struct {
     const char *file, *before[2]; /* texts that stand before the number, in order */
     int scale;                    /* the number is 1000 * major + 10 * minor */
@@ -34,7 +35,8 @@ static char *number_after(const char *text, const char *const before[2], int sca
     text += strcspn(text, "0123456789\n");
     if (!scale)
         return short_version(text);
-    return isdigit((unsigned char)*text) ? xasprintf("%d.%d", atoi(text) / 1000, atoi(text) % 1000 / 10) : NULL;
+    return isdigit((unsigned char)*text) ? xasprintf("%d.%d", atoi(text) / 1000, atoi(text) % 1000 / 10)
+                                         : NULL;
 }
 
 static bool has(const char *dir, const char *name, int mode)
@@ -48,7 +50,8 @@ static bool has(const char *dir, const char *name, int mode)
 
 void facts_toolkit_read(const char *dir, struct facts_toolkit *ret)
 {
-    *ret = (struct facts_toolkit){ .path = xstrdup(dir), .nvcc = has(dir, "bin/nvcc", X_OK),
+    *ret = (struct facts_toolkit){ .path = xstrdup(dir),
+                                   .nvcc = has(dir, "bin/nvcc", X_OK),
                                    .headers = has(dir, "include/cuda_runtime.h", R_OK) };
     for (size_t i = 0; i < COUNT(places) && !ret->version; i++) {
         char *path = path_join(dir, places[i].file);

@@ -22,7 +22,8 @@ static bool has_gpu_code(const struct resolution *r, const struct pin *p)
             return true;
     for (size_t i = 0; i < r->closures.n; i++)
         for (size_t j = 0; j < r->closures.v[i].libs.n; j++)
-            if (r->closures.v[i].libs.v[j].object.images.n || str_starts(r->closures.v[i].libs.v[j].soname, "libcudart"))
+            if (r->closures.v[i].libs.v[j].object.images.n ||
+                str_starts(r->closures.v[i].libs.v[j].soname, "libcudart"))
                 return true;
     return false;
 }

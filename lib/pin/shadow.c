@@ -1,4 +1,5 @@
-/* Which Python packages of the resolution are hidden by a file or folder of their name that comes first in sys.path. */
+/* Which Python packages of the resolution are hidden by a file or folder of their name that comes first in
+ * sys.path. */
 #include "config.h"
 
 #include <limits.h>
