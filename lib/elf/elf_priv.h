@@ -84,9 +84,11 @@ struct place { /* one directory that files are looked for in, or only looked at 
     char *prefix; /* what stands before the name: "", "lib/", "/usr/lib/" */
     size_t index; /* in closure.dirs */
     bool exists, holds;
+    size_t missed;    /* the search that noted it last */
 };
 struct dir { /* one element of a search path with its subdirectories, best first */
     char *key;
+    size_t listed; /* the list that it was put into last */
     struct { struct place *v; size_t n, cap; } places;
 };
 struct list { /* a search path: indices of search.dirs */
@@ -95,7 +97,8 @@ struct list { /* a search path: indices of search.dirs */
     size_t n, cap;
 };
 struct paths { struct list rpath, runpath; }; /* of one object */
-struct slot { uint64_t hash; const char *name; size_t lib; };
+struct slot { uint64_t hash; const char *name; size_t value; };
+struct names { struct slot *v; size_t n, cap; }; /* texts (not owned) to numbers; open addressing, cap a power of two */
 
 struct search {
     struct closure *c;
@@ -111,7 +114,8 @@ struct search {
     struct list env, def, main_rpath;
     struct { struct paths *v; size_t n, cap; } paths; /* by object */
     struct { char **v; size_t n, cap; } owned;        /* names that slots point to */
-    struct { struct slot *v; size_t n, cap; } names;  /* open addressing; cap a power of two */
+    struct names names, keys;                         /* of objects, of directories */
+    size_t lists, searches;                           /* how many were made: their numbers */
     struct { struct attempt *v; size_t n, cap; } attempts;
     struct { size_t *v; size_t n, cap; } missed;
 };

@@ -19,6 +19,7 @@ static void forget_attempts(struct search *s)
         free(s->attempts.v[i].path);
     s->attempts.n = 0;
     s->missed.n = 0;
+    s->searches++;
 }
 
 /* ---- one candidate ---- */
@@ -130,18 +131,18 @@ static enum outcome try_file(struct search *s, enum why why, const char *path, s
 
 /* ---- the steps ---- */
 
-static void miss(struct search *s, size_t dir)
+static void miss(struct search *s, struct place *p)
 {
-    for (size_t i = 0; i < s->missed.n; i++)
-        if (s->missed.v[i] == dir)
-            return;
-    *VEC_ADD(&s->missed) = dir;
+    if (p->missed == s->searches)
+        return;
+    p->missed = s->searches;
+    *VEC_ADD(&s->missed) = p->index;
 }
 
-static enum outcome try_dir(struct search *s, enum why why, const struct dir *d, const char *name, struct hit *ret)
+static enum outcome try_dir(struct search *s, enum why why, struct dir *d, const char *name, struct hit *ret)
 {
     for (size_t i = 0; i < d->places.n; i++) {
-        const struct place *p = &d->places.v[i];
+        struct place *p = &d->places.v[i];
         enum outcome out = PASSED;
 
         if (!p->exists) {
@@ -156,7 +157,7 @@ static enum outcome try_dir(struct search *s, enum why why, const struct dir *d,
             ret->found_in = p->index;
         if (out == TAKEN || (out == STOPPED && i + 1 == d->places.n)) /* of a directory the last error counts */
             return out;
-        miss(s, p->index);
+        miss(s, p);
     }
     return PASSED;
 }

@@ -16,47 +16,50 @@ static uint64_t hash_of(const char *s)
     return h | 1;
 }
 
-static struct slot *slot_of(const struct search *s, const char *name, uint64_t hash)
+static struct slot *slot_of(const struct names *t, const char *name, uint64_t hash)
 {
-    for (size_t i = hash & (s->names.cap - 1);; i = (i + 1) & (s->names.cap - 1))
-        if (!s->names.v[i].hash || (s->names.v[i].hash == hash && str_eq(s->names.v[i].name, name)))
-            return &s->names.v[i];
+    for (size_t i = hash & (t->cap - 1);; i = (i + 1) & (t->cap - 1))
+        if (!t->v[i].hash || (t->v[i].hash == hash && str_eq(t->v[i].name, name)))
+            return &t->v[i];
+}
+
+static size_t names_find(const struct names *t, const char *name)
+{
+    struct slot *slot = t->cap ? slot_of(t, name, hash_of(name)) : NULL;
+
+    return slot && slot->hash ? slot->value : SIZE_MAX;
+}
+
+/* The name must not be there. */
+static void names_add(struct names *t, const char *name, size_t value)
+{
+    uint64_t hash = hash_of(name);
+
+    if (t->n * 2 >= t->cap) {
+        struct names old = *t;
+
+        t->cap = old.cap ? old.cap * 2 : 256;
+        t->v = xcalloc(t->cap, sizeof(*t->v));
+        for (size_t i = 0; i < old.cap; i++)
+            if (old.v[i].hash)
+                *slot_of(t, old.v[i].name, old.v[i].hash) = old.v[i];
+        free(old.v);
+    }
+    *slot_of(t, name, hash) = (struct slot){ hash, name, value };
+    t->n++;
 }
 
 size_t search_known(const struct search *s, const char *name)
 {
-    struct slot *slot = slot_of(s, name, hash_of(name));
-
-    return slot->hash ? slot->lib : SIZE_MAX;
-}
-
-static void grow_names(struct search *s)
-{
-    size_t cap = s->names.cap;
-    struct slot *old = s->names.v;
-
-    s->names.cap = cap ? cap * 2 : 256;
-    s->names.v = xcalloc(s->names.cap, sizeof(*old));
-    for (size_t i = 0; i < cap; i++)
-        if (old[i].hash)
-            *slot_of(s, old[i].name, old[i].hash) = old[i];
-    free(old);
+    return names_find(&s->names, name);
 }
 
 void search_name(struct search *s, const char *name, size_t lib)
 {
-    struct slot *slot;
-
-    if (!name)
-        return;
-    if (s->names.n * 2 >= s->names.cap)
-        grow_names(s);
-    slot = slot_of(s, name, hash_of(name));
-    if (slot->hash)
+    if (!name || search_known(s, name) != SIZE_MAX)
         return;
     *VEC_ADD(&s->owned) = xstrdup(name);
-    *slot = (struct slot){ hash_of(name), s->owned.v[s->owned.n - 1], lib };
-    s->names.n++;
+    names_add(&s->names, s->owned.v[s->owned.n - 1], lib);
 }
 
 /* ---- directories ---- */
@@ -158,20 +161,22 @@ static void add_legacy(struct search *s, struct dir *d, const char *prefix)
 /* Index of the directory `path`, as a search path has it ("": the working directory). */
 static size_t dir_of(struct search *s, const char *path)
 {
-    size_t n = strlen(path);
+    size_t n = strlen(path), known;
     char *key, *prefix;
     struct dir *d;
 
     while (n > 1 && path[n - 1] == '/')
         n--;
     key = xstrndup(path, n);
-    for (size_t i = 0; i < s->dirs.n; i++)
-        if (str_eq(s->dirs.v[i].key, key)) {
-            free(key);
-            return i;
-        }
+    n = strlen(key);
+    known = names_find(&s->keys, key);
+    if (known != SIZE_MAX) {
+        free(key);
+        return known;
+    }
     d = VEC_ADD(&s->dirs);
     d->key = key;
+    names_add(&s->keys, key, s->dirs.n - 1);
     if (*key == '/')
         prefix = xasprintf("%s%s", key, n > 1 ? "/" : "");
     else
@@ -189,19 +194,21 @@ static size_t dir_of(struct search *s, const char *path)
     return s->dirs.n - 1;
 }
 
-static void list_add(struct list *l, size_t dir)
+/* One list is made at a time; s->lists is its number. */
+static void list_add(struct search *s, struct list *l, size_t dir)
 {
-    for (size_t i = 0; i < l->n; i++)
-        if (l->v[i] == dir)
-            return;
+    if (s->dirs.v[dir].listed == s->lists)
+        return;
+    s->dirs.v[dir].listed = s->lists;
     *VEC_ADD(l) = dir;
 }
 
 const struct list *search_default(struct search *s)
 {
+    s->lists += !s->def.known;
     if (!s->def.known)
         for (size_t i = 0; i < s->l->dirs.n; i++)
-            list_add(&s->def, dir_of(s, s->l->dirs.v[i]));
+            list_add(s, &s->def, dir_of(s, s->l->dirs.v[i]));
     s->def.known = true;
     return &s->def;
 }
@@ -212,6 +219,7 @@ void search_list(struct search *s, struct list *l, const char *path, const char 
     struct strv parts = { 0 };
 
     l->known = true;
+    s->lists++;
     if (!path || !*path)
         return;
     strv_split(&parts, path, separators);
@@ -219,9 +227,9 @@ void search_list(struct search *s, struct list *l, const char *path, const char 
         char *dir = *parts.v[i] ? token_expand(parts.v[i], origin, s->l) : NULL;
 
         if (!*parts.v[i])
-            list_add(l, dir_of(s, ""));
+            list_add(s, l, dir_of(s, ""));
         else if (dir && *dir)
-            list_add(l, dir_of(s, dir));
+            list_add(s, l, dir_of(s, dir));
         free(dir);
     }
     strv_release(&parts);
@@ -236,7 +244,6 @@ void search_init(struct search *s, struct closure *c, const struct loader *l, co
     s->l = l;
     s->cwd = cwd;
     s->images = images;
-    grow_names(s);
 }
 
 void search_environment(struct search *s, char *const *env)
@@ -275,6 +282,7 @@ void search_release(struct search *s)
     free(s->missed.v);
     free(s->owned.v);
     free(s->names.v);
+    free(s->keys.v);
     free(s->paths.v);
     free(s->dirs.v);
     free(s->env.v);
