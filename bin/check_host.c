@@ -9,6 +9,8 @@ static int find_modules(const char *host, const struct strv *packages, char *con
     struct python python;
     int rc = python_find(host, env, &python, err);
 
+    if (rc)
+        return rc;
     for (size_t i = 0; rc == 0 && i < packages->n; i++) {
         size_t before = modules->n;
 
@@ -16,8 +18,7 @@ static int find_modules(const char *host, const struct strv *packages, char *con
         if (rc == 0 && modules->n == before)
             cli_warn("package '%s' has no compiled modules", packages->v[i]);
     }
-    if (rc == 0)
-        python_release(&python);
+    python_release(&python);
     return rc;
 }
 

@@ -11,11 +11,12 @@
 enum { K_ENV = 256, K_MISSING, K_FORMAT, K_LIBS, K_QUICK };
 
 static const struct argp_option rows[] = {
-    { "output", 'o', "FILE", 0, "capture: write the pin there (default: standard output)", 1 },
+    { "output", 'o', "FILE", 0, "capture, export: write there (default: standard output)", 1 },
     { "env", K_ENV, "VARIABLE", 0, "capture: this variable too; NAME* takes all that begin so; may be given again", 1 },
     { "allow-missing", K_MISSING, NULL, 0, "capture: record libraries that are not found instead of refusing", 1 },
     { "quick", K_QUICK, NULL, 0, "verify: compare sizes and build-ids, read no file whole", 2 },
-    { "format", K_FORMAT, "text|jsonl", 0, "verify: form of the differences", 2 },
+    { "format", K_FORMAT, "FORM", 0,
+      "verify, diff: text or jsonl; export: sh (default), sbatch, lmod, tcl or dotenv", 2 },
     { "libs", K_LIBS, NULL, 0, "show: the libraries, one a line", 3 },
     { 0 },
 };
@@ -369,10 +370,94 @@ static int show(const struct options *o)
     return 0;
 }
 
+/* ---- diff ---- */
+
+static void print_kind_json(const struct pin_difference *d, struct str *t)
+{
+    const struct { const char *name, *value; } keys[] = { { "kind", d->rule }, { "object", d->object }, { "text", d->text } };
+
+    str_add(t, "{\"v\":1,\"type\":\"difference\"");
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        str_addf(t, ",\"%s\":\"", keys[i].name);
+        for (const char *s = keys[i].value; *s; s++) {
+            unsigned char c = (unsigned char)*s;
+
+            if (c == '"' || c == '\\')
+                str_addf(t, "\\%c", c);
+            else if (c < 0x20)
+                str_addf(t, "\\u%04x", c);
+            else
+                str_addn(t, s, 1);
+        }
+        str_add(t, "\"");
+    }
+    str_add(t, "}\n");
+}
+
+static int diff(const struct options *o)
+{
+    struct pin_differences l = { 0 };
+    struct pin a = { 0 }, b = { 0 };
+    struct str t = { 0 };
+    struct err err = { 0 };
+    int status;
+
+    if (o->args.n != 3)
+        return cli_error(CODE_USAGE, "diff: name two pins");
+    if (pin_read(o->args.v[1], &a, &err))
+        return cli_fail(&err);
+    if (pin_read(o->args.v[2], &b, &err)) {
+        pin_release(&a);
+        return cli_fail(&err);
+    }
+    pin_diff(&a, &b, &l);
+    for (size_t i = 0; i < l.n; i++) {
+        if (str_eq(o->format, "jsonl"))
+            print_kind_json(&l.v[i], &t);
+        else
+            print_difference(&l.v[i]);
+    }
+    if (t.len)
+        fwrite(t.s, 1, t.len, stdout);
+    status = l.n ? 1 : 0;
+    str_release(&t);
+    pin_differences_release(&l);
+    pin_release(&a);
+    pin_release(&b);
+    return status;
+}
+
+/* ---- export ---- */
+
+static int export(const struct options *o)
+{
+    struct strv left = { 0 };
+    struct str t = { 0 };
+    struct err err = { 0 };
+    struct pin p;
+    int rc;
+
+    if (o->args.n != 2)
+        return cli_error(CODE_USAGE, "export: name one pin");
+    if (pin_read(o->args.v[1], &p, &err))
+        return cli_fail(&err);
+    rc = pin_export(&p, o->format ? o->format : "sh", &t, &left, &err);
+    for (size_t i = 0; i < left.n; i++)
+        cli_warn("variable '%s' is left out: no shell takes such a name", left.v[i]);
+    if (rc == 0 && o->output && !str_eq(o->output, "-"))
+        rc = file_write(o->output, t.s, t.len, 0666, &err);
+    else if (rc == 0)
+        fwrite(t.s, 1, t.len, stdout);
+    strv_release(&left);
+    str_release(&t);
+    pin_release(&p);
+    return rc ? cli_fail(&err) : 0;
+}
+
 /* ---- the whole ---- */
 
 static const struct verb { const char *name; int (*run)(const struct options *); } verbs[] = {
-    { "capture", capture }, { "verify", verify }, { "show", show },
+    { "capture", capture }, { "verify", verify }, { "show", show }, { "diff", diff }, { "export", export },
 };
 
 static int run(const struct options *o)
@@ -380,15 +465,15 @@ static int run(const struct options *o)
     const char *near;
 
     if (!o->args.n)
-        return cli_error(CODE_USAGE, "wanted capture, verify or show; see --help");
-    if (o->format && !str_eq(o->format, "text") && !str_eq(o->format, "jsonl"))
+        return cli_error(CODE_USAGE, "wanted capture, verify, show, diff or export; see --help");
+    if (o->format && !str_eq(o->args.v[0], "export") && !str_eq(o->format, "text") && !str_eq(o->format, "jsonl"))
         return cli_error(CODE_USAGE, "--format '%s': wanted text or jsonl", o->format);
     for (size_t i = 0; i < COUNT(verbs); i++)
         if (str_eq(o->args.v[0], verbs[i].name))
             return verbs[i].run(o);
     near = str_nearest(o->args.v[0], &verbs[0].name, sizeof(verbs[0]), COUNT(verbs));
     return cli_error(CODE_USAGE, "unknown command '%s'%s%s%s", o->args.v[0], near ? ", the nearest is '" : "",
-                     near ? near : ": wanted capture, verify or show", near ? "'" : "");
+                     near ? near : ": wanted capture, verify, show, diff or export", near ? "'" : "");
 }
 
 int main(int argc, char **argv)
@@ -396,10 +481,11 @@ int main(int argc, char **argv)
     static const struct argp argp = {
         .options = rows,
         .parser = parse,
-        .args_doc = "capture PROGRAM [MODULE...]\nverify PIN\nshow PIN",
+        .args_doc = "capture PROGRAM [MODULE...]\nverify PIN\nshow PIN\ndiff PIN PIN\nexport PIN",
         .doc = "Writes down what a program needs here (variables, libraries, GPU images, toolkit, limits), and tells what of "
                "it is otherwise on this node.\vExit status of verify: 0 no difference, 75 this node differs, 77 the pin "
-               "is not to be trusted, 78 a library is needed that the pin knows no place of.",
+               "is not to be trusted, 78 a library is needed that the pin knows no place of; of diff: 0 no difference, 1 they "
+               "differ.",
     };
     struct options o = { 0 };
     int rest = argc, status = cli_parse(&argp, argc, argv, &rest, &o);

@@ -146,6 +146,12 @@ struct pin_differences { struct pin_difference *v; size_t n, cap; };
 /* env: as it is here, before the pin is replayed. digests: files are read, else size and build-id decide. */
 void pin_compare(const struct pin *p, const struct resolution *r, char *const *env, bool digests,
                  struct pin_differences *ret);
+/* What the second has otherwise. rule: the kind, "variable", "module", "prefix", "requires", "limit", "loader", "file" (path),
+ * "content" (digest or build-id), "gpu" (images). Libraries are matched by SONAME. */
+void pin_diff(const struct pin *a, const struct pin *b, struct pin_differences *ret);
+/* The variables in another language: "sh", "sbatch", "lmod", "tcl", "dotenv". Names that no shell takes are left out and go
+ * to ret_left. CODE_USAGE: no such format. */
+int pin_export(const struct pin *p, const char *format, struct str *ret, struct strv *ret_left, struct err *err);
 void pin_differences_release(struct pin_differences *l);
 
 #endif

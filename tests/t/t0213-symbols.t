@@ -54,7 +54,8 @@ LD_LIBRARY_PATH=less ./now 2>err; has err 'undefined symbol: g' 'ld.so dies of i
 chk 78 'LD_BIND_NOW' LD_BIND_NOW=1 LD_LIBRARY_PATH=$T/less recon-check --format jsonl ./lazy
 chk 78 'data' LD_LIBRARY_PATH=$T/less recon-check --format jsonl ./data
 has out "'data'" 'is named'
-chk 0 'a preloaded library answers' LD_PRELOAD=$T/libs.so.1 LD_LIBRARY_PATH=$T/less recon-check --format jsonl ./now
+printf 'LD_PRELOAD=%s\nLD_LIBRARY_PATH=%s\n' "$T/libs.so.1" "$T/less" >preload.env
+tap 0 'a preloaded library answers' recon-check --env-file preload.env --format jsonl ./now
 tap 0 'skipped when asked' env LD_LIBRARY_PATH="$T/less" recon-check --skip symbol-missing ./now
 echo 'int Py_Thing(void); int m(void) { return Py_Thing(); }' | $CC -shared -fPIC -xc - -o ext.so
 tap 0 'a library without its program' recon-check -v --format jsonl ./ext.so
