@@ -23,6 +23,13 @@ int cli_parse(const struct argp *argp, int argc, char **argv, int *ret_rest, voi
 int cli_parse_hinted(const struct argp *argp, int argc, char **argv, int *ret_rest, void *input,
                      char *(*hint)(const char *name));
 
+/* A program as a shell finds it: in the folders of list (as PATH), or by its path; absolute, owned, NULL: none. */
+char *cli_search(const char *name, const char *list);
+/* What the kernel starts for a script: "#!/usr/bin/python3", "#!/usr/bin/env -S python3 -u". Owned, NULL: no script. */
+char *cli_interpreter(const char *path, const char *list);
+/* 0, or why it cannot be executed: CODE_NOTFOUND; CODE_NOEXEC for what is there, a folder too. */
+int cli_executable(const char *path, struct err *err);
+
 /* Locale, umask-safe stdout: flushes and closes stdout, gives status or 74 when output was lost. */
 int cli_end(int status);
 

@@ -1,4 +1,5 @@
 #include "config.h"
+#include "cli.h"
 #include "launch.h"
 
 #include <errno.h>
@@ -79,26 +80,38 @@ static int take_findings(const struct str *t, struct findings *ret)
 
 /* ---- the child ------------------------------------------------------------------------------------------------- */
 
-/* A program that the pin does not hold has not been looked at. */
-static void check_program(const struct launch *l, struct findings *ret)
+/* Is this file one of the pin's programs or modules? */
+static bool in_pin(const struct pin *p, const char *path)
 {
-    char *path = l->argv[0] ? launch_program(l, NULL) : NULL, *real = path ? realpath(path, NULL) : NULL, *why;
-    bool pinned = !path;
+    char *real = realpath(path, NULL);
+    bool found = false;
 
-    for (size_t i = 0; i < l->pin.objects.n && !pinned; i++) {
-        const struct pin_object *o = &l->pin.objects.v[i];
+    for (size_t i = 0; i < p->objects.n && !found; i++) {
+        const struct pin_object *o = &p->objects.v[i];
         char *other = o->role == PIN_LIBRARY || !o->path ? NULL : realpath(o->path, NULL);
 
-        pinned = str_eq(o->path, path) || (real && str_eq(other, real));
+        found = str_eq(o->path, path) || (real && str_eq(other, real));
         free(other);
     }
-    if (!pinned) {
-        why = xasprintf("'%s' is not in the pin '%s', so its libraries were not judged", path, l->pin_path);
-        not_checked(ret, path, why);
+    free(real);
+    return found;
+}
+
+/* A program that the pin does not hold has not been looked at; of a script its interpreter is what counts. */
+static void check_program(const struct launch *l, struct findings *ret)
+{
+    char *path = l->argv[0] ? launch_program(l, NULL) : NULL, *by, *why;
+
+    if (!path)
+        return;
+    by = in_pin(&l->pin, path) ? NULL : cli_interpreter(path, env_get(l->env.v, "PATH"));
+    if (!in_pin(&l->pin, by ? by : path)) {
+        why = xasprintf("'%s' is not in the pin '%s', so its libraries were not judged", by ? by : path, l->pin_path);
+        not_checked(ret, by ? by : path, why);
         free(why);
     }
+    free(by);
     free(path);
-    free(real);
 }
 
 static void judge(const struct launch *l, int fd)

@@ -198,14 +198,6 @@ static void make_environment(struct launch *l)
 
 /* ---- running --------------------------------------------------------------------------------------------------- */
 
-static bool executable(const char *path, struct err *err)
-{
-    if (access(path, X_OK) == 0)
-        return true;
-    err_sys(err, errno == ENOENT || errno == ENOTDIR ? CODE_NOTFOUND : CODE_NOEXEC, "cannot execute '%s'", path);
-    return false;
-}
-
 char *launch_program(const struct launch *l, struct err *err)
 {
     const char *name = l->argv[0], *list = env_get(l->env.v, "PATH");
@@ -213,7 +205,7 @@ char *launch_program(const struct launch *l, struct err *err)
     char *found = NULL;
 
     if (strchr(name, '/'))
-        return executable(name, err) ? xstrdup(name) : NULL;
+        return cli_executable(name, err) ? NULL : xstrdup(name);
     if (list)
         strv_split(&dirs, list, ":");
     err_set(err, CODE_NOTFOUND, "program '%s' is in no folder of PATH", name);

@@ -62,7 +62,10 @@ int order_read(struct order *x, struct err *err)
         take_program(x);
         if (!x->spec.name && x->spec.pipeline)
             x->spec.name = name_of_program(x->spec.pipeline);
-        rc = spec_check(&x->spec, err);
+        if (x->o->datasets && !x->o->job_conf && !x->spec.program.n && !x->spec.pipeline)
+            rc = err_set(err, CODE_USAGE, "no program after --: recon-submit --datasets '%s' -- PROGRAM ARG...", x->o->datasets);
+        else
+            rc = spec_check(&x->spec, err);
     } else {
         conf_defaults(spec_rows, &x->spec);
     }
@@ -200,58 +203,14 @@ static int find_pipeline(struct order *x, struct err *err)
 
 /* ---- program ---- */
 
-static char *search_path(const char *name)
-{
-    const char *path = getenv("PATH");
-    struct strv dirs = { 0 };
-    char *found = NULL;
-
-    if (strchr(name, '/'))
-        return access(name, X_OK) == 0 ? path_absolute(name) : NULL;
-    strv_split(&dirs, path ? path : "/usr/local/bin:/usr/bin:/bin", ":");
-    for (size_t i = 0; i < dirs.n && !found; i++) {
-        char *p = path_join(*dirs.v[i] ? dirs.v[i] : ".", name);
-        struct stat st;
-
-        if (stat(p, &st) == 0 && S_ISREG(st.st_mode) && access(p, X_OK) == 0)
-            found = path_absolute(p);
-        free(p);
-    }
-    strv_release(&dirs);
-    return found;
-}
-
-/* What the kernel starts for a script: "#!/usr/bin/python3", "#!/usr/bin/env -S python3 -u". NULL: no script. */
-static char *interpreter(const char *path)
-{
-    char head[256];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t n = fd >= 0 ? read(fd, head, sizeof(head) - 1) : -1;
-    struct strv words = { 0 };
-    char *found = NULL;
-
-    if (fd >= 0)
-        close(fd);
-    if (n < 3 || head[0] != '#' || head[1] != '!')
-        return NULL;
-    head[n] = 0;
-    head[strcspn(head, "\n")] = 0;
-    strv_split(&words, head + 2 + strspn(head + 2, " \t"), " \t");
-    for (size_t i = 0; i < words.n && !found; i++)
-        if (*words.v[i] && (i == 0 ? !str_eq(path_base(words.v[i]), "env")
-                                   : words.v[i][0] != '-' && !strchr(words.v[i], '=')))
-            found = search_path(words.v[i]);
-    strv_release(&words);
-    return found;
-}
-
 static int find_program(struct order *x, struct err *err)
 {
     struct strv *argv = &x->spec.program;
-    char *path = search_path(argv->v[0]);
+    char *path;
 
-    if (!path && strchr(argv->v[0], '/'))
-        return err_sys(err, CODE_NOTFOUND, "cannot run '%s'", argv->v[0]);
+    if (strchr(argv->v[0], '/') && cli_executable(argv->v[0], err))
+        return -1;
+    path = cli_search(argv->v[0], getenv("PATH"));
     if (!path)
         return err_set(err, CODE_NOTFOUND, "program '%s' is nowhere in PATH", argv->v[0]);
     free(argv->v[0]);
@@ -390,7 +349,7 @@ static int capture(struct order *x, struct err *err)
             free(relative);
         }
     } else {
-        path = interpreter(x->argv.v[0]);
+        path = cli_interpreter(x->argv.v[0], getenv("PATH"));
         strv_add(&r.programs, path ? path : x->argv.v[0]);
         free(path);
     }

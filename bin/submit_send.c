@@ -262,6 +262,8 @@ int cancel_run(const struct options *o, struct err *err)
             b->find(l.v[i].name, &id, NULL);
         if (b && id)
             rc = b->cancel(id, err) ? no_answer(err) : 0;
+        if (rc == 0 && id && l.v[i].tasks)
+            rc = run_submit_cancelled(run, l.v[i].sub, err);
         if (rc == 0 && id)
             fprintf(stderr, "recon-submit: job %s is cancelled or has ended\n", id);
         free(id);

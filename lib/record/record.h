@@ -177,7 +177,8 @@ void submap_release(struct submap *m);
 /* submit.jsonl: intent before each RPC, result after. */
 int run_submit_intent(struct run *r, uint32_t sub, const char *backend, const char *name, uint64_t tasks, struct err *err);
 int run_submit_result(struct run *r, uint32_t sub, const char *job_id, const char *error, struct err *err);
-struct submission { uint32_t sub; char *backend, *name, *job_id, *error; uint64_t tasks; };
+int run_submit_cancelled(struct run *r, uint32_t sub, struct err *err); /* somebody called it off */
+struct submission { uint32_t sub; char *backend, *name, *job_id, *error; uint64_t tasks; bool cancelled; };
 struct submissions { struct submission *v; size_t n, cap; };
 int run_submissions(const struct run *r, struct submissions *ret, struct err *err);
 void submissions_release(struct submissions *l);

@@ -165,6 +165,14 @@ int run_submit_result(struct run *r, uint32_t sub, const char *job_id, const cha
     return append(r, "submit.jsonl", o, err);
 }
 
+int run_submit_cancelled(struct run *r, uint32_t sub, struct err *err)
+{
+    json_t *o = stamped("cancelled");
+
+    put_u64(o, "sub", sub);
+    return append(r, "submit.jsonl", o, err);
+}
+
 static void replace(char **at, const char *s)
 {
     if (s) {
@@ -182,7 +190,7 @@ static int read_submit(void *arg, json_t *o, size_t no, struct err *err)
 
     (void)no;
     (void)err;
-    if (!str_eq(type, "intent") && !str_eq(type, "result"))
+    if (!str_eq(type, "intent") && !str_eq(type, "result") && !str_eq(type, "cancelled"))
         return 0;
     for (size_t i = l->n; i-- > 0 && !s;)
         if (l->v[i].sub == sub)
@@ -197,6 +205,7 @@ static int read_submit(void *arg, json_t *o, size_t no, struct err *err)
         free(s->error);
         s->job_id = s->error = NULL;
     }
+    s->cancelled = str_eq(type, "cancelled");
     replace(&s->backend, get_text(o, "backend"));
     replace(&s->name, get_text(o, "name"));
     replace(&s->job_id, get_text(o, "job_id"));

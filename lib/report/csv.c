@@ -32,8 +32,12 @@ int write_csv(const struct report *r, FILE *f, struct err *err)
         fprintf(f, "%llu,", (unsigned long long)i);
         put_field(f, about.name);
         dataset_release(&about);
-        fprintf(f, ",%s,%d,%.3f,%llu,%llu,%u", name_of(state_names, (int)d->state), d->exit, d->wall_ms,
-                (unsigned long long)d->vertices, (unsigned long long)d->faces, d->attempts);
+        fprintf(f, ",%s,%d,%.3f,", name_of(state_names, (int)d->state), d->exit, d->wall_ms);
+        if (d->vertices || d->faces)
+            fprintf(f, "%llu,%llu", (unsigned long long)d->vertices, (unsigned long long)d->faces);
+        else
+            fputc(',', f); /* no mesh: two empty fields */
+        fprintf(f, ",%u", d->attempts);
         for (size_t k = 0; k < COUNT(texts); k++) {
             fputc(',', f);
             put_field(f, texts[k]);

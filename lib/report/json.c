@@ -71,7 +71,8 @@ static void put(FILE *f, const char *before, json_t *o)
 
 static json_t *totals(const struct report *r)
 {
-    static const enum state order[] = { STATE_DONE, STATE_FAILED, STATE_REFUSED, STATE_SKIPPED, STATE_LOST, STATE_WAITING };
+    static const enum state order[] = { STATE_DONE, STATE_FAILED, STATE_REFUSED, STATE_SKIPPED, STATE_LOST, STATE_WAITING,
+                                        STATE_CANCELLED };
     json_t *o = made(json_object());
 
     set(o, "datasets", count(r->n));

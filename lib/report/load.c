@@ -233,6 +233,31 @@ static void see_bad(struct loading *l, uint64_t i)
     d->reason = report_text_of(l->r, why.text);
 }
 
+/* What waits in a submission that was called off, and in none after it. */
+static void see_cancelled(struct loading *l)
+{
+    struct report *r = l->r;
+    bool any = false;
+
+    for (size_t i = 0; i < r->submissions.n; i++) {
+        const struct submission *s = &r->submissions.v[i];
+        const struct submap *m;
+
+        any = any || s->cancelled;
+        if (!any || !s->tasks || s->error)
+            continue;
+        m = map_of(l, s->sub);
+        for (uint64_t k = 0; k < m->n; k++) {
+            struct report_dataset *d = &r->datasets[m->datasets[k]];
+
+            if (d->state != STATE_WAITING && d->state != STATE_CANCELLED)
+                continue;
+            d->state = s->cancelled ? STATE_CANCELLED : STATE_WAITING;
+            d->reason = report_text_of(r, s->cancelled ? "it was cancelled before it began" : NULL);
+        }
+    }
+}
+
 static int load(struct loading *l, struct err *err)
 {
     struct report *r = l->r;
@@ -250,6 +275,7 @@ static int load(struct loading *l, struct err *err)
             r->datasets[i] = (struct report_dataset){ .state = STATE_DONE, .attempts = r->datasets[i].attempts };
     if (run_submissions(r->run, &r->submissions, &why))
         add_damage(r, why.text);
+    see_cancelled(l);
     if (run_bad_nodes(r->run, &nodes, &why))
         add_damage(r, why.text);
     r->bad_nodes = nodes.n;

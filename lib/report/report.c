@@ -3,7 +3,8 @@
 
 const struct name state_names[] = {
     { "waiting", STATE_WAITING }, { "done", STATE_DONE }, { "failed", STATE_FAILED }, { "refused", STATE_REFUSED },
-    { "skipped", STATE_SKIPPED }, { "lost", STATE_LOST }, { NULL, 0 },
+    { "skipped", STATE_SKIPPED }, { "lost", STATE_LOST },
+    { "cancelled", STATE_CANCELLED }, { NULL, 0 },
 };
 
 const struct report_format report_formats[] = {

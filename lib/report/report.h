@@ -14,7 +14,9 @@ enum state {
     STATE_REFUSED, /* the launcher said no before the program began */
     STATE_SKIPPED, /* a task had no time left for it */
     STATE_LOST,    /* an attempt without an end: lost or running */
+    STATE_CANCELLED, /* its submission was called off before any attempt */
 };
+enum { STATES = STATE_CANCELLED + 1 };
 extern const struct name state_names[]; /* "waiting" ... */
 
 /* The outcome of a dataset: of the attempt that is done, else of the latest. Texts are the report's; NULL if none. */
@@ -58,7 +60,7 @@ struct report {
     struct run *run; /* for names */
     uint64_t n;
     struct report_dataset *datasets; /* n */
-    uint64_t totals[STATE_LOST + 1]; /* by state */
+    uint64_t totals[STATES]; /* by state */
     uint64_t attempts, bad_nodes;
     struct {
         struct report_step *v;

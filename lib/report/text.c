@@ -37,7 +37,7 @@ static void put_head(const struct report *r, FILE *f)
         fputs(s->job_id || s->error ? "\n" : ", no result recorded\n", f);
     }
     fprintf(f, "datasets  %llu: %llu done", (unsigned long long)r->n, (unsigned long long)n[STATE_DONE]);
-    for (int s = STATE_FAILED; s <= STATE_LOST; s++)
+    for (int s = STATE_FAILED; s < STATES; s++)
         if (n[s])
             fprintf(f, ", %llu %s", (unsigned long long)n[s], word_of((enum state)s));
     if (n[STATE_WAITING])
@@ -127,13 +127,14 @@ static size_t slowest(const struct report *r, uint64_t ret[SLOWEST])
 /* A long table helps nobody: what is not done, but for what only waits, and the slowest. */
 static int put_some(const struct report *r, FILE *f, struct err *err)
 {
-    uint64_t open = r->n - r->totals[STATE_DONE] - r->totals[STATE_WAITING], shown = 0, slow[SLOWEST];
+    uint64_t open = r->n - r->totals[STATE_DONE] - r->totals[STATE_WAITING] - r->totals[STATE_CANCELLED], shown = 0, slow[SLOWEST];
     struct table *t = dataset_table();
     size_t n;
     int rc = 0;
 
     for (uint64_t i = 0; i < r->n && shown < TABLE_NOT_DONE && rc == 0; i++)
-        if (r->datasets[i].state != STATE_DONE && r->datasets[i].state != STATE_WAITING) {
+        if (r->datasets[i].state != STATE_DONE && r->datasets[i].state != STATE_WAITING &&
+            r->datasets[i].state != STATE_CANCELLED) {
             rc = dataset_row(r, i, t, err);
             shown++;
         }
@@ -141,7 +142,7 @@ static int put_some(const struct report *r, FILE *f, struct err *err)
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = dataset_row(r, slow[i], t, err);
     if (rc == 0) {
-        fprintf(f, "more than %d datasets: %llu of %llu not done (waiting ones left out) and the %zu slowest done; "
+        fprintf(f, "more than %d datasets: %llu of %llu not done (waiting and cancelled ones left out) and the %zu slowest done; "
                    "--format csv has all\n\n",
                 TABLE_ALL, (unsigned long long)shown, (unsigned long long)open, n);
         if (shown || n)

@@ -50,9 +50,9 @@ has "$T/out" "outputs   $T/run/out" 'the folder of the results'
 tap 0 'as JSON, option after the run' recon-report "$T/run" --format json
 cp "$T/out" "$T/report.json"
 tap 0 'fits its schema' validate report "$T/report.json"
-has "$T/report.json" '"totals":{"datasets":5,"done":1,"failed":1,"refused":1,"skipped":0,"lost":1,"waiting":1,"attempts":5,"bad_nodes":1}' 'with totals'
+has "$T/report.json" '"totals":{"datasets":5,"done":1,"failed":1,"refused":1,"skipped":0,"lost":1,"waiting":1,"cancelled":0,"attempts":5,"bad_nodes":1}' 'with totals'
 tap 0 'as CSV' recon-report --format=csv "$T/run"
-has "$T/out" '2,hall,failed,65,150.000,0,0,1,gpu017,pose-invalid,no valid pose' 'a row a dataset'
+has "$T/out" '2,hall,failed,65,150.000,,,1,gpu017,pose-invalid,no valid pose' 'a row a dataset'
 [ "$(wc -l <"$T/out")" = 6 ] && ok 'and a head' || not_ok 'and a head' "$(cat "$T/out")"
 tap 0 'what the fake wrote fits the schemas' validate_run "$T/run"
 
@@ -93,7 +93,7 @@ i=0; while [ $i -lt 260 ]; do echo "scan-$i"; i=$((i + 1)); done >"$T/many.txt"
     echo 'end failed 65 0'
 } | fake many || exit 99
 tap 0 'many datasets' recon-report "$T/many"
-has "$T/out" 'more than 200 datasets: 50 of 50 not done (waiting ones left out) and the 5 slowest done' 'the table says what it shows'
+has "$T/out" 'more than 200 datasets: 50 of 50 not done (waiting and cancelled ones left out) and the 5 slowest done' 'the table says what it shows'
 row '^scan-212 +failed .*why 212' 'what failed'
 row '^scan-209 +done .*210' 'the slowest'
 lacks "$T/out" 'scan-204 ' 'but not the sixth'

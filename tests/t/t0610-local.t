@@ -100,6 +100,16 @@ has "$T/err" "'{scal}', a column that no dataset has; the nearest is '{scale}'" 
 if [ -e part3 ]; then not_ok 'before anything is made'; else ok 'before anything is made'; fi
 tap 0 'braces of a shell' recon-submit --local --run-dir part4 --datasets list.tsv -- sh -c 'f() { :; }; echo ${HOME} >"$1/h"; echo {a,b}' - '{out}'
 
+# programs
+tap 126 'a program that is not executable' recon-submit --local --datasets list.tsv -- /etc/passwd
+has "$T/err" "cannot execute '/etc/passwd': Permission denied" 'is told'
+tap 126 'a folder' recon-submit --local --datasets list.tsv -- "$T/w/"
+has "$T/err" 'it is a folder' 'is told'
+tap 127 'nothing there' recon-submit --local --datasets list.tsv -- ./nothing
+tap 64 'no program' recon-submit --local --datasets list.tsv
+has "$T/err" 'no program after --: ' 'is asked for'
+lacks "$run/events/0/0/0.0.jsonl" 'were not judged' 'a script whose interpreter is pinned is judged'
+
 # the environment
 LEAK=yes tap 0 'export NONE' recon-submit --local --run-dir none --export=NONE --set 'env=[ "KEPT=a b", "MINE" ]' --datasets list.tsv -- \
     sh -c 'echo "$LEAK $KEPT $HOME" >"$1/e"' - '{out}'
@@ -142,4 +152,15 @@ for i in $(seq 400); do
 done
 if [ -z "$left" ]; then ok 'killed: its tasks go with it'; else not_ok 'killed: its tasks go with it' "$left"; kill -9 $left; fi
 tap 0 'cancel of a local run that is gone' recon-submit --cancel killed
+
+# called off
+recon-submit --local=1 --run-dir off --datasets list.tsv -- ./slow '{out}' >"$T/out" 2>"$T/err" & pid=$!
+for i in $(seq 100); do [ -s off/pids ] && [ "$(wc -l <off/pids)" -ge 2 ] && break; sleep 0.05; done
+tap 0 'cancel' recon-submit --cancel off
+wait $pid
+recon-report --format csv off >"$T/out"
+has "$T/out" '0,plain,failed' 'what ran was ended'
+has "$T/out" '1,two words,cancelled,0,0.000,,,0,,,it was cancelled before it began' 'what waited was cancelled'
+tap 0 'the text says so' recon-report off
+has "$T/out" '1 cancelled' 'too'
 finish
