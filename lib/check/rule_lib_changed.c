@@ -23,6 +23,22 @@ static bool pinned(const struct pin *p, const char *soname)
     return false;
 }
 
+/* What a library that is found nowhere would have brought is not loaded either: that is told once, by lib-not-found. */
+static bool lost_with_another(const struct resolution *r, const char *name)
+{
+    bool missing = false;
+
+    for (size_t i = 0; i < r->closures.n; i++)
+        for (size_t j = 0; j < r->closures.v[i].libs.n; j++) {
+            const struct library *l = &r->closures.v[i].libs.v[j];
+
+            if (str_eq(l->soname, name))
+                return false;
+            missing = missing || l->why == WHY_NOT_FOUND || l->corrupt;
+        }
+    return missing;
+}
+
 static int eval(const struct check_case *c, struct findings *out, struct err *err)
 {
     struct pin_differences list = { 0 };
@@ -35,7 +51,7 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
         const struct pin_difference *d = &list.v[i];
         bool system = of_system(c->resolution, d->object);
 
-        if (str_eq(d->rule, "lib-changed") &&
+        if (str_eq(d->rule, "lib-changed") && !lost_with_another(c->resolution, d->object) &&
             (!system || pinned(c->pin, d->object))) /* the system adds its own */
             finding_explain(findings_add(out, "lib-changed", system ? LEVEL_NOTE : LEVEL_WARN, SCOPE_NODE,
                                          d->object, "%s", d->text),
