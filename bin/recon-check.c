@@ -199,6 +199,8 @@ static char *find_program(const char *name, char *const *env)
         }
     }
     strv_release(&dirs);
+    while (str_starts(name, "./") && name[2] != '/' && name[2])
+        name += 2; /* findings name it without */
     return found ? found : xstrdup(name);
 }
 
