@@ -28,6 +28,31 @@ int list_rules(const struct options *o)
     return 0;
 }
 
+/* Optional libraries: "may dlopen libX.so.1 => PATH (by LIBRARY)". They are never judged. */
+static void add_maybes(const struct closure *c, const struct maybes *l, struct str *t)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const struct maybe *m = &l->v[i];
+
+        str_add(t, "may dlopen ");
+        for (size_t k = 0; k < m->names.n; k++) {
+            char *name = esc_terminal(m->names.v[k]);
+
+            str_addf(t, "%s%s", k ? " or " : "", name);
+            free(name);
+        }
+        str_addf(t, " => %s (by %s", m->path ? m->path : "not found", path_base(c->libs.v[m->object].path));
+        if (m->feature) {
+            char *feature = esc_terminal(m->feature), *priority = esc_terminal(m->priority ? m->priority : "noted");
+
+            str_addf(t, "; %s for %s", priority, feature);
+            free(feature);
+            free(priority);
+        }
+        str_add(t, ")\n");
+    }
+}
+
 static void print_libraries(const struct options *o, const struct resolution *r)
 {
     struct str t = { 0 };
@@ -47,6 +72,8 @@ static void print_libraries(const struct options *o, const struct resolution *r)
                 str_addf(&t, "%s => %s%s%s%s\n", l->soname, l->path ? l->path : "not found", l->corrupt ? " (" : "",
                          l->corrupt ? l->corrupt : "", l->corrupt ? ")" : "");
         }
+        if (i < r->maybes.n)
+            add_maybes(c, &r->maybes.v[i], &t);
     }
     if (t.len)
         fwrite(t.s, 1, t.len, stdout);

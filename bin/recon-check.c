@@ -23,7 +23,7 @@ static const struct argp_option option_rows[] = {
     { "env-file", KEY_ENV_FILE, "FILE", 0,
       "The environment that the program gets, as NAME=VALUE lines or NUL-separated pairs (default: this one)", 0 },
     { "format", KEY_FORMAT, "text|jsonl", 0, "Text for people, or one JSON object a line", 0 },
-    { "libs", KEY_LIBS, NULL, 0, "Print how each library resolves: SONAME => PATH", 0 },
+    { "libs", KEY_LIBS, NULL, 0, "Print how each library resolves: SONAME => PATH; with -v also what may be opened later", 0 },
     { "save-facts", KEY_SAVE, "FILE", 0, "Write the facts to FILE, to be judged by elsewhere", 0 },
     { "root", KEY_ROOT, "DIR", 0, "Read libraries below DIR, as if it were /", 0 },
     { "skip", KEY_SKIP, "RULE", 0, "Leave a rule out; may be repeated", 0 },
@@ -276,6 +276,8 @@ static int judge(const struct options *o, const struct pin *pin, char *const *pr
         goto out;
     }
     resolution_symbols(&r, o->root ? o->root : "", &facts.toolkits);
+    if (o->libs && o->verbose && !o->jsonl)
+        resolution_maybe(&r, o->facts && !o->root ? NULL : &facts, o->root ? o->root : "");
     c = (struct check_case){ .pin = pin, .facts = &facts, .resolution = &r, .received = env,
                              .elsewhere = o->facts && !o->root };
     check(&c, &o->skip, &found);

@@ -194,6 +194,24 @@ char *symbols_twin(struct symbols *s, const struct closure *c, const struct clos
                    const char **ret_lib);
 /* Does the object define the symbol for others? */
 bool symbols_defines(struct symbols *s, const struct object *o, const char *name);
+/* ---- what may be opened later ---------------------------------------------------------------------- */
+
+struct maybe {                /* one library that an object may open by dlopen: optional, never needed */
+    size_t object;            /* who: index in the closure */
+    struct strv names;        /* alternatives, the best first */
+    char *feature, *priority; /* as a note has them ("required", "recommended", "suggested"); NULL none */
+    char *path;               /* the file that the loader would take; NULL: found nowhere */
+    bool noted;               /* told by .note.dlopen; else a name in the read-only text of an object that imports dlopen */
+};
+struct maybes { struct maybe *v; size_t n, cap; };
+/* Appends what the file's notes and, with `text`, its read-only data name. Paths stay NULL. */
+void object_maybe(const struct object *o, bool text, size_t object, struct maybes *ret);
+/* Appends what the objects of c (those not WHY_LOADED) may open besides what c and scope have, each name once, looked for
+ * as dlopen by that object would. scope: the program's closure where c is a module's, else NULL. cwd NULL: the current one. */
+void closure_maybe(struct symbols *s, const struct closure *c, const struct closure *scope, char *const *env,
+                   const char *cwd, const struct loader *l, struct maybes *ret);
+void maybes_release(struct maybes *l);
+
 /* "c10::Error::Error(c10::SourceLocation, std::string)", cut at 1000 bytes; owned. NULL: no C++ name. */
 char *symbol_demangled(const char *name);
 

@@ -148,5 +148,8 @@ void search_add_edge(struct search *s, size_t from, size_t to, const char *name)
 void search_know(struct search *s, size_t lib); /* by its name, path and SONAME */
 void search_preloads(struct search *s, char *const *env);
 void search_walk(struct search *s);             /* everything that what is there needs */
+/* Fills the paths of what an object of c may open, from l[first] on (program.c). */
+void search_for_maybes(const struct closure *c, const struct closure *scope, char *const *env, const char *cwd,
+                       const struct loader *l, struct maybes *ret, size_t first);
 
 #endif

@@ -172,3 +172,43 @@ int closure_extend(const struct closure *scope, const char *module, char *const 
     free(here);
     return rc;
 }
+
+void search_for_maybes(const struct closure *c, const struct closure *scope, char *const *env, const char *cwd,
+                       const struct loader *l, struct maybes *ret, size_t first)
+{
+    const struct closure *program = scope ? scope : c;
+    const struct library *main = &program->libs.v[program->main];
+    char *here = cwd ? xstrdup(cwd) : getcwd(NULL, 0);
+    struct closure c2 = *c; /* its list of directories grows while one searches */
+    struct search s;
+
+    memset(&c2.dirs, 0, sizeof(c2.dirs));
+    search_init(&s, &c2, l, here ? here : "/", false);
+    s.scope = scope;
+    s.origin = origin_of(&s, main->path);
+    start(&s);
+    s.elfclass = main->object.elfclass;
+    s.machine = main->object.machine;
+    s.data = main->object.big_endian ? ELFDATA2MSB : ELFDATA2LSB;
+    if (scope)
+        search_list(&s, &s.main_rpath, main->object.rpath, ":", s.origin);
+    search_environment(&s, env);
+    for (size_t i = first; i < ret->n; i++)
+        for (size_t k = 0; k < ret->v[i].names.n && !ret->v[i].path; k++) {
+            struct hit h;
+
+            search_find(&s, ret->v[i].names.v[k], ret->v[i].object, &h);
+            if (h.fd >= 0)
+                close(h.fd);
+            if (!h.corrupt)
+                ret->v[i].path = h.path;
+            else
+                free(h.path);
+            free(h.corrupt);
+        }
+    search_release(&s);
+    for (size_t i = 0; i < c2.dirs.n; i++)
+        free(c2.dirs.v[i].path);
+    free(c2.dirs.v);
+    free(here);
+}

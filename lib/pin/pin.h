@@ -98,6 +98,7 @@ struct resolution {
     struct { struct resolution_symbol *v; size_t n, cap; } symbols; /* by resolution_symbols */
     bool symbols_known;    /* they were looked up */
     size_t references;     /* how many */
+    struct { struct maybes *v; size_t n, cap; } maybes; /* of each closure; by resolution_maybe */
     struct strv failed;    /* what could not be resolved for a reason of recon's own: rules say not-checked */
     struct strv drivers;   /* files libcuda.so.1 that this environment puts before the system's, in the loader's order */
     struct strv shadows;   /* "torch=/work/torch.py": what hides a Python package of the closures in sys.path */
@@ -133,6 +134,8 @@ int python_modules(const struct python *p, const char *package, struct strv *ret
 /* Looks up every reference of every object (as ldd -r): some 0.2 ms an object, so the launcher leaves it. A module is in
  * the scope of the last program before it. root and places as in closure_candidates; places may be NULL. */
 void resolution_symbols(struct resolution *r, const char *root, const struct strv *places);
+/* What the objects of each closure may open by dlopen: appends one list a closure to ret->maybes. facts and root as in resolve. */
+void resolution_maybe(struct resolution *r, const struct facts *f, const char *root);
 void resolution_release(struct resolution *r);
 
 /* What of a pin is otherwise here and now, in the order of the pin. rule: the name that lib/check uses for it. */

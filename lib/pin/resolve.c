@@ -184,6 +184,9 @@ void resolution_release(struct resolution *r)
         free(x->twin_lib);
     }
     free(r->symbols.v);
+    for (size_t i = 0; i < r->maybes.n; i++)
+        maybes_release(&r->maybes.v[i]);
+    free(r->maybes.v);
     strv_release(&r->env);
     strv_release(&r->failed);
     strv_release(&r->drivers);

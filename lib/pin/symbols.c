@@ -79,3 +79,28 @@ void resolution_symbols(struct resolution *r, const char *root, const struct str
     symbols_free(s);
     free(scope);
 }
+
+void resolution_maybe(struct resolution *r, const struct facts *f, const char *root)
+{
+    const struct closure *program = NULL;
+    struct symbols *s = symbols_new();
+    struct loader l;
+
+    loader_of(f, root, &l);
+    for (size_t i = 0; i < r->closures.n; i++) {
+        struct closure *c = &r->closures.v[i];
+        struct maybes *out = VEC_ADD(&r->maybes);
+        struct loader other = { 0 };
+
+        if (r->reused)
+            read_objects(c);
+        program = c->module ? program : c;
+        if (!program || program->main >= program->libs.n || !program->libs.v[program->main].object.path)
+            continue;
+        closure_maybe(s, c, c->module ? program : NULL, r->env.v, NULL,
+                      loader_for(&l, program->libs.v[program->main].path, &other), out);
+        loader_release(&other);
+    }
+    loader_release(&l);
+    symbols_free(s);
+}

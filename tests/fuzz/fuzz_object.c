@@ -13,12 +13,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[64];
     struct object o, copy;
     struct gpu_images l = { 0 };
+    struct maybes maybes = { 0 };
     struct err err = { 0 };
 
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         abort();
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     if (object_read(path, true, &o, &err) == 0) {
+        object_maybe(&o, true, 0, &maybes);
+        maybes_release(&maybes);
         object_copy(&copy, &o);
         object_release(&copy);
         object_release(&o);
