@@ -80,35 +80,40 @@ static int take_findings(const struct str *t, struct findings *ret)
 
 /* ---- the child ------------------------------------------------------------------------------------------------- */
 
-/* Is this file one of the pin's programs or modules? */
+/* Is this file one of the pin's programs or modules? By the path as written first, which costs no look-up. */
 static bool in_pin(const struct pin *p, const char *path)
 {
-    char *real = realpath(path, NULL);
+    char *whole = strstr(path, "..") ? NULL : path_absolute(path), *real = NULL;
     bool found = false;
 
-    for (size_t i = 0; i < p->objects.n && !found; i++) {
+    for (size_t i = 0; i < p->objects.n && !found; i++)
+        found = p->objects.v[i].role != PIN_LIBRARY && str_eq(p->objects.v[i].path, whole ? whole : path);
+    if (!found)
+        real = realpath(path, NULL);
+    for (size_t i = 0; real && i < p->objects.n && !found; i++) {
         const struct pin_object *o = &p->objects.v[i];
         char *other = o->role == PIN_LIBRARY || !o->path ? NULL : realpath(o->path, NULL);
 
-        found = str_eq(o->path, path) || (real && str_eq(other, real));
+        found = str_eq(other, real);
         free(other);
     }
     free(real);
+    free(whole);
     return found;
 }
 
 /* A program that the pin does not hold has not been looked at; of a script its interpreter is what counts. */
 static void check_program(const struct launch *l, struct findings *ret)
 {
-    char *path = l->argv[0] ? launch_program(l, NULL) : NULL, *by, *why;
+    char *path = l->argv[0] ? launch_program(l, NULL) : NULL, *by = NULL, *why;
 
-    if (!path)
-        return;
-    by = in_pin(&l->pin, path) ? NULL : cli_interpreter(path, env_get(l->env.v, "PATH"));
-    if (!in_pin(&l->pin, by ? by : path)) {
-        why = xasprintf("'%s' is not in the pin '%s', so its libraries were not judged", by ? by : path, l->pin_path);
-        not_checked(ret, by ? by : path, why);
-        free(why);
+    if (path && !in_pin(&l->pin, path)) {
+        by = cli_interpreter(path, env_get(l->env.v, "PATH"));
+        if (!by || !in_pin(&l->pin, by)) {
+            why = xasprintf("'%s' is not in the pin '%s', so its libraries were not judged", by ? by : path, l->pin_path);
+            not_checked(ret, by ? by : path, why);
+            free(why);
+        }
     }
     free(by);
     free(path);

@@ -111,7 +111,7 @@ const struct gpu_images *library_images(const struct check_case *c, const struct
     if (l->object.images.n || !c->pin || !c->resolution || !c->resolution->reused)
         return &l->object.images;
     for (size_t i = 0; i < c->pin->objects.n; i++)
-        if (str_eq(c->pin->objects.v[i].path, l->path))
+        if (c->pin->objects.v[i].gpu.n && str_eq(c->pin->objects.v[i].path, l->path))
             images_of_pin(&c->pin->objects.v[i], scratch);
     return scratch;
 }
