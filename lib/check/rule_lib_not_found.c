@@ -107,6 +107,17 @@ static bool in_usual_place(const char *file)
     return false;
 }
 
+/* What the loader passes over in secure mode; "" nothing. */
+static const char *ignored_paths(const struct check_case *c, const struct closure *in)
+{
+    const struct object *program = &in->libs.v[in->main].object;
+    const char *run = program->runpath ? program->runpath : program->rpath;
+
+    if (case_var(c, "LD_LIBRARY_PATH"))
+        return "LD_LIBRARY_PATH";
+    return !in->module && run && strstr(run, "ORIGIN") ? "$ORIGIN outside the default directories" : "";
+}
+
 /* Why it is not found, as far as the search shows it. Sets the cause. */
 static const char *hint_of(const struct check_case *c, const struct closure *in, const struct library *l, char **ret_cause)
 {
@@ -116,7 +127,11 @@ static const char *hint_of(const struct check_case *c, const struct closure *in,
     const char *hint = NULL;
 
     *ret_cause = NULL;
-    if (unreadable(l)) {
+    if (in->secure && *ignored_paths(c, in)) {
+        hint = "secure-mode";
+        *ret_cause = xasprintf("the loader ignores %s for a program that is set-uid, set-gid or has file capabilities",
+                               ignored_paths(c, in));
+    } else if (unreadable(l)) {
         hint = "unreadable";
         *ret_cause = xasprintf("a file of that name is there and may not be read");
     } else if (*dead) {
@@ -158,6 +173,10 @@ static char *remedy_of(const struct check_case *c, const struct library *l, cons
                 free(name);
                 return text;
             }
+    if (str_eq(hint, "secure-mode"))
+        return xasprintf("an absolute DT_RUNPATH in the program (patchelf --set-rpath), or as root: a file in "
+                         "/etc/ld.so.conf.d that names the folder%s%s, and ldconfig",
+                         l->candidates.n ? " of " : "", l->candidates.n ? l->candidates.v[0] : "");
     if (l->candidates.n)
         return remedy_library_path(c, l->candidates.v[0]);
     if (p)

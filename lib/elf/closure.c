@@ -289,7 +289,7 @@ static void preload(struct search *s, const char *list, const char *separators)
 
 void search_preloads(struct search *s, char *const *env)
 {
-    const char *list = s->l->secure || !env ? NULL : env_get(env, "LD_PRELOAD");
+    const char *list = s->secure || !env ? NULL : env_get(env, "LD_PRELOAD");
     struct strv lines = { 0 };
 
     if (list)

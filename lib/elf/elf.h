@@ -78,7 +78,7 @@ struct loader {
     struct strv hwcaps;       /* glibc-hwcaps subdirectories, best first */
     char *lib, *platform;     /* $LIB, $PLATFORM */
     char *cache_path;         /* NULL: no cache */
-    bool secure;              /* AT_SECURE */
+    bool secure;              /* AT_SECURE whatever the program's mode */
     struct strv legacy;       /* subdirectories of glibc before 2.37: "tls/x86_64", "tls", "x86_64"; may be empty */
     char *preload;            /* content of /etc/ld.so.preload; NULL none */
     char *path;               /* the loader itself, "/lib64/ld-linux-x86-64.so.2"; NULL: what the program asks for */
@@ -125,6 +125,7 @@ struct closure {
     struct { struct library *v; size_t n, cap; } libs;
     struct { struct searched_dir *v; size_t n, cap; } dirs;
     struct { struct edge *v; size_t n, cap; } edges; /* every DT_NEEDED of every object */
+    bool secure;              /* AT_SECURE: set-uid, set-gid or with file capabilities, for the user that this process is */
     bool module;              /* made by closure_extend: lives in the scope of a program */
     bool global;              /* a module that was opened with RTLD_GLOBAL: serves those after it */
     size_t main;              /* the program that the loader starts: 0, or 1 where [0] is a script and [1] its interpreter */

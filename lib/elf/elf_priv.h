@@ -70,6 +70,8 @@ void cache_close(struct cache *c);
 
 /* $ORIGIN, $LIB, $PLATFORM and their ${} forms; NULL when one has no value. Owned. */
 char *token_expand(const char *s, const char *origin, const struct loader *l);
+/* Does the path have $ORIGIN? 1: once, as the whole first component, as secure mode wants it; -1: otherwise; 0: no. */
+int token_origin(const char *s);
 /* The path on this host of a path inside root, symlinks followed inside root. Owned. */
 char *root_path(const char *root, const char *path);
 
@@ -105,7 +107,7 @@ struct search {
     const struct closure *scope; /* what is loaded already (closure_extend), or NULL */
     const struct loader *l;
     const char *cwd;
-    bool images;
+    bool images, secure;
     int elfclass, machine, data; /* of the main program */
     char *origin;                /* of the main program */
     char *interp;
@@ -122,8 +124,9 @@ struct search {
 void search_init(struct search *s, struct closure *c, const struct loader *l, const char *cwd, bool images);
 void search_release(struct search *s);
 void search_environment(struct search *s, char *const *env);
-/* A path of the loader's in its directories; NULL: none. */
-void search_list(struct search *s, struct list *l, const char *path, const char *separators, const char *origin);
+/* A path of the loader's in its directories; NULL: none. program: it is the main program's run path. */
+void search_list(struct search *s, struct list *l, const char *path, const char *separators, const char *origin,
+                 bool program);
 const struct list *search_default(struct search *s);
 void search_name(struct search *s, const char *name, size_t lib); /* the first lib of a name keeps it */
 size_t search_known(const struct search *s, const char *name);    /* SIZE_MAX: none */

@@ -178,6 +178,7 @@ static struct paths *paths_of(struct search *s, size_t i)
 {
     const struct library *lib = &s->c->libs.v[i];
     struct paths *p;
+    bool program = i == s->c->main && !s->scope;
     char *dir;
 
     while (s->paths.n <= i)
@@ -185,9 +186,9 @@ static struct paths *paths_of(struct search *s, size_t i)
     p = &s->paths.v[i];
     if (p->rpath.known)
         return p;
-    dir = i == s->c->main && !s->scope ? xstrdup(s->origin) : path_dir(lib->path);
-    search_list(s, &p->rpath, lib->object.rpath, ":", dir);
-    search_list(s, &p->runpath, lib->object.runpath, ":", dir);
+    dir = program ? xstrdup(s->origin) : path_dir(lib->path);
+    search_list(s, &p->rpath, lib->object.rpath, ":", dir, program);
+    search_list(s, &p->runpath, lib->object.runpath, ":", dir, program);
     free(dir);
     return p;
 }

@@ -2,6 +2,9 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <elf.h>
 #include "elf/elf_priv.h"
@@ -44,6 +47,23 @@ static char *origin_of(const struct search *s, const char *path)
     return dir;
 }
 
+/* Does execve set AT_SECURE for this user? By the bits for another owner or group, or, but for root, by file capabilities;
+ * not on a mount with nosuid, nor under no_new_privs. */
+static bool gains_privileges(const char *host)
+{
+    struct statvfs fs;
+    struct stat st;
+
+    if (stat(host, &st) || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) > 0 ||
+        (statvfs(host, &fs) == 0 && fs.f_flag & ST_NOSUID))
+        return false;
+    if (st.st_mode & S_ISUID && st.st_uid != getuid())
+        return true;
+    if (st.st_mode & S_ISGID && st.st_mode & S_IXGRP && st.st_gid != getgid())
+        return true;
+    return getuid() && getxattr(host, "security.capability", NULL, 0) > 0;
+}
+
 /* Adds the program, after its script if it is one. */
 static int add_program(struct search *s, const char *program, struct err *err)
 {
@@ -63,8 +83,10 @@ static int add_program(struct search *s, const char *program, struct err *err)
     rc = object_read(host, s->images, &lib->object, err);
     if (rc && script)
         err_prefix(err, "'%s' is a script", path);
-    if (rc == 0)
+    if (rc == 0) {
         s->origin = origin_of(s, lib->path);
+        s->secure = s->c->secure = s->l->secure || gains_privileges(host);
+    }
     free(script);
     free(host);
     return rc;
@@ -150,6 +172,7 @@ int closure_extend(const struct closure *scope, const char *module, char *const 
 
     search_init(&s, &c, l, here ? here : "/", images);
     s.scope = scope;
+    s.secure = c.secure = scope->secure;
     lib = search_add_library(&s, module, WHY_PATH, 0);
     lib->path = path;
     host = search_host_path(&s, path);
@@ -160,7 +183,7 @@ int closure_extend(const struct closure *scope, const char *module, char *const 
         s.data = data_of(&lib->object);
         free(s.interp);
         s.interp = xstrdup(main->object.interp ? main->object.interp : l->path);
-        search_list(&s, &s.main_rpath, main->object.rpath, ":", s.origin);
+        search_list(&s, &s.main_rpath, main->object.rpath, ":", s.origin, true);
         search_environment(&s, env);
         search_walk(&s);
         *ret = c;
@@ -185,13 +208,14 @@ void search_for_maybes(const struct closure *c, const struct closure *scope, cha
     memset(&c2.dirs, 0, sizeof(c2.dirs));
     search_init(&s, &c2, l, here ? here : "/", false);
     s.scope = scope;
+    s.secure = program->secure;
     s.origin = origin_of(&s, main->path);
     start(&s);
     s.elfclass = main->object.elfclass;
     s.machine = main->object.machine;
     s.data = main->object.big_endian ? ELFDATA2MSB : ELFDATA2LSB;
     if (scope)
-        search_list(&s, &s.main_rpath, main->object.rpath, ":", s.origin);
+        search_list(&s, &s.main_rpath, main->object.rpath, ":", s.origin, true);
     search_environment(&s, env);
     for (size_t i = first; i < ret->n; i++)
         for (size_t k = 0; k < ret->v[i].names.n && !ret->v[i].path; k++) {

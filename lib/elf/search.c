@@ -213,8 +213,36 @@ const struct list *search_default(struct search *s)
     return &s->def;
 }
 
+/* In secure mode a program's $ORIGIN must lead below a default directory. */
+static bool trusted(const struct search *s, const char *dir)
+{
+    char *clean = path_absolute(dir);
+    bool ok = false;
+
+    for (size_t i = 0; i < s->l->dirs.n && !ok; i++) {
+        size_t n = strlen(s->l->dirs.v[i]);
+
+        ok = str_starts(clean, s->l->dirs.v[i]) && (clean[n] == '/' || !clean[n]);
+    }
+    free(clean);
+    return ok;
+}
+
+static char *expand(const struct search *s, const char *part, const char *origin, bool program)
+{
+    int uses = s->secure ? token_origin(part) : 0;
+    char *dir = uses < 0 ? NULL : token_expand(part, origin, s->l);
+
+    if (dir && uses && program && !trusted(s, dir)) {
+        free(dir);
+        dir = NULL;
+    }
+    return dir;
+}
+
 /* A path of the loader's: elements that expand to nothing are dropped, an empty one is the working directory. */
-void search_list(struct search *s, struct list *l, const char *path, const char *separators, const char *origin)
+void search_list(struct search *s, struct list *l, const char *path, const char *separators, const char *origin,
+                 bool program)
 {
     struct strv parts = { 0 };
 
@@ -224,7 +252,7 @@ void search_list(struct search *s, struct list *l, const char *path, const char 
         return;
     strv_split(&parts, path, separators);
     for (size_t i = 0; i < parts.n; i++) {
-        char *dir = *parts.v[i] ? token_expand(parts.v[i], origin, s->l) : NULL;
+        char *dir = *parts.v[i] ? expand(s, parts.v[i], origin, program) : NULL;
 
         if (!*parts.v[i])
             list_add(s, l, dir_of(s, ""));
@@ -244,14 +272,15 @@ void search_init(struct search *s, struct closure *c, const struct loader *l, co
     s->l = l;
     s->cwd = cwd;
     s->images = images;
+    s->secure = l->secure;
 }
 
 void search_environment(struct search *s, char *const *env)
 {
-    const char *path = s->l->secure || !env ? NULL : env_get(env, "LD_LIBRARY_PATH");
+    const char *path = s->secure || !env ? NULL : env_get(env, "LD_LIBRARY_PATH");
     char *whole = path && *path ? token_expand(path, s->origin, s->l) : NULL, *host;
 
-    search_list(s, &s->env, whole, ":;", s->origin);
+    search_list(s, &s->env, whole, ":;", s->origin, false);
     free(whole);
     if (s->l->cache_path) {
         host = search_host_path(s, s->l->cache_path);

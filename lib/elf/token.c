@@ -53,6 +53,20 @@ char *token_expand(const char *s, const char *origin, const struct loader *l)
     return str_take(&t);
 }
 
+int token_origin(const char *s)
+{
+    int found = 0;
+
+    for (const char *p = s; (p = strchr(p, '$')); p++) {
+        size_t n = token(p + 1, "ORIGIN");
+
+        if (n && (p != s || (p[1 + n] && p[1 + n] != '/')))
+            return -1;
+        found |= n > 0;
+    }
+    return found;
+}
+
 /* ---- paths inside another root ---- */
 
 static char *spliced(const char *target, const char *rest)
