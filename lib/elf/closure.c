@@ -116,7 +116,8 @@ void search_know(struct search *s, size_t i)
 
     search_name(s, lib->soname, i);
     search_name(s, lib->path, i);
-    search_name(s, lib->object.soname, i);
+    if (!s->l->musl)
+        search_name(s, lib->object.soname, i);
 }
 
 /* An object of the scope that a module finds loaded; gives its index in this closure. */
@@ -138,8 +139,8 @@ static size_t scope_known(const struct search *s, const char *name)
     for (size_t i = s->scope ? s->scope->main : 0; s->scope && i < s->scope->libs.n; i++) {
         const struct library *lib = &s->scope->libs.v[i];
 
-        if (lib->path && !lib->corrupt && (str_eq(lib->soname, name) || str_eq(lib->object.soname, name) ||
-                                           str_eq(lib->path, name)))
+        if (lib->path && !lib->corrupt && (str_eq(lib->soname, name) || str_eq(lib->path, name) ||
+                                           (!s->l->musl && str_eq(lib->object.soname, name))))
             return i;
     }
     return SIZE_MAX;
@@ -164,7 +165,7 @@ static size_t add_loader(struct search *s, const char *name, size_t from)
     size_t i = SIZE_MAX;
 
     if (object_read(host, s->images, &o, NULL) == 0) {
-        if (str_eq(name, s->interp) || str_eq(name, o.soname)) {
+        if (s->l->musl || str_eq(name, s->interp) || str_eq(name, o.soname)) {
             struct library *lib = search_add_library(s, name, WHY_LOADED, from);
 
             lib->path = xstrdup(s->interp);
@@ -217,17 +218,32 @@ static size_t search_and_add(struct search *s, const char *name, size_t from)
 /* The loader's own name, or one that it may have: its file is then asked. */
 static bool is_loader(const struct search *s, const char *name)
 {
+    if (s->l->musl)
+        return str_eq(name, s->interp) || musl_own_name(name);
     return s->interp && (str_eq(name, s->interp) || str_eq(name, path_base(s->interp)) ||
                          str_starts(name, "ld-linux") || str_starts(name, "ld64.so"));
 }
 
-/* Index of the object that `name` is for object `from`. */
+/* musl's loader by one of its names; SIZE_MAX where it is not there, which is told of the program. */
+static size_t need_musl(struct search *s, const char *name, size_t from)
+{
+    size_t i = search_known(s, s->interp);
+
+    if (i == SIZE_MAX)
+        return add_loader(s, name, from);
+    search_name(s, name, i);
+    return i;
+}
+
+/* Index of the object that `name` is for object `from`; SIZE_MAX none. */
 static size_t need(struct search *s, const char *name, size_t from)
 {
     size_t i = search_known(s, name);
 
     if (i != SIZE_MAX)
         return i;
+    if (s->l->musl && is_loader(s, name))
+        return need_musl(s, name, from);
     i = scope_known(s, name);
     if (i != SIZE_MAX)
         return from_scope(s, i, name, from);
@@ -247,10 +263,11 @@ static void needs_of(struct search *s, size_t from)
 
     strv_copy(&names, &s->c->libs.v[from].object.needed);
     for (size_t i = 0; i < names.n && s->c->libs.n < OBJECTS_MAX; i++) {
-        char *name = token_expand(names.v[i], origin, s->l);
+        char *name = s->l->musl ? xstrdup(names.v[i]) : token_expand(names.v[i], origin, s->l);
+        size_t to = name && *name ? need(s, name, from) : SIZE_MAX;
 
-        if (name && *name)
-            search_add_edge(s, from, need(s, name, from), name);
+        if (to != SIZE_MAX)
+            search_add_edge(s, from, to, name);
         free(name);
     }
     strv_release(&names);
@@ -270,7 +287,9 @@ static void preload(struct search *s, const char *list, const char *separators)
 
     strv_split(&names, list, separators);
     for (size_t i = 0; i < names.n; i++) {
-        char *name = *names.v[i] ? token_expand(names.v[i], s->origin, s->l) : NULL;
+        char *name = !*names.v[i] ? NULL
+                     : s->l->musl ? xstrdup(names.v[i])
+                                  : token_expand(names.v[i], s->origin, s->l);
         size_t before = s->c->libs.n;
         size_t k = name && *name && !is_loader(s, name) ? need(s, name, s->c->main) : SIZE_MAX;
 
@@ -292,8 +311,10 @@ void search_preloads(struct search *s, char *const *env)
     const char *list = s->secure || !env ? NULL : env_get(env, "LD_PRELOAD");
     struct strv lines = { 0 };
 
+    s->preloading = true;
     if (list)
-        preload(s, list, " :");
+        preload(s, list, s->l->musl ? " :\t\n\v\f\r" : " :");
+    s->preloading = false;
     if (!s->l->preload)
         return;
     strv_split(&lines, s->l->preload, "\n");

@@ -81,6 +81,7 @@ struct loader {
     bool secure;              /* AT_SECURE whatever the program's mode */
     struct strv legacy;       /* subdirectories of glibc before 2.37: "tls/x86_64", "tls", "x86_64"; may be empty */
     char *preload;            /* content of /etc/ld.so.preload; NULL none */
+    bool musl;                /* musl's rules: dirs alone of the above count */
     char *path;               /* the loader itself, "/lib64/ld-linux-x86-64.so.2"; NULL: what the program asks for */
 };
 /* What this host's own loader says (ld.so --list-diagnostics), without running the judged program. */
@@ -91,6 +92,9 @@ int loader_probe_path(const char *path, struct loader *ret, struct err *err);
 void loader_default(const char *root, const char *machine, struct loader *ret);
 /* The subdirectories that glibc before 2.37 tries besides, for $PLATFORM; none from 2.37 on. glibc: "2.36". */
 void loader_legacy(struct loader *l, const char *glibc);
+/* musl's, for a PT_INTERP that loader_is_musl; closure_resolve and closure_extend turn to it by themselves. */
+bool loader_is_musl(const char *interp);
+void loader_musl(const char *root, const char *interp, struct loader *ret);
 void loader_release(struct loader *l);
 
 enum why { WHY_PATH, WHY_PRELOAD, WHY_LOADED, WHY_RPATH, WHY_LD_LIBRARY_PATH, WHY_RUNPATH, WHY_CACHE, WHY_DEFAULT,
@@ -126,6 +130,7 @@ struct closure {
     struct { struct searched_dir *v; size_t n, cap; } dirs;
     struct { struct edge *v; size_t n, cap; } edges; /* every DT_NEEDED of every object */
     bool secure;              /* AT_SECURE: set-uid, set-gid or with file capabilities, for the user that this process is */
+    bool musl;                /* loaded by musl: versions do not count, and every symbol is bound at the start */
     bool module;              /* made by closure_extend: lives in the scope of a program */
     bool global;              /* a module that was opened with RTLD_GLOBAL: serves those after it */
     size_t main;              /* the program that the loader starts: 0, or 1 where [0] is a script and [1] its interpreter */

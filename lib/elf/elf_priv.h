@@ -106,6 +106,8 @@ struct search {
     struct closure *c;
     const struct closure *scope; /* what is loaded already (closure_extend), or NULL */
     const struct loader *l;
+    struct loader own;           /* musl's, where the program wants that */
+    bool preloading;             /* LD_PRELOAD, for which musl looks into no run path */
     const char *cwd;
     bool images, secure;
     int elfclass, machine, data; /* of the main program */
@@ -143,6 +145,13 @@ struct hit {
 /* Looks for name on behalf of object `from`. attempts and missed tell of this search. */
 void search_find(struct search *s, const char *name, size_t from, struct hit *ret);
 char *search_host_path(const struct search *s, const char *path);
+
+/* ---- musl (musl.c) ---- */
+
+void search_adopt(struct search *s, const char *interp); /* turns to musl's rules where interp is musl's */
+bool musl_own_name(const char *name);                    /* "libc.so", "libm.so.6": the loader itself */
+/* A run path, expanded; NULL: not to be used. Owned. */
+char *musl_run_path(const char *path, const char *origin, bool no_origin);
 
 /* ---- the walk (closure.c) ---- */
 

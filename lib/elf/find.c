@@ -88,7 +88,7 @@ static void look_inside(const struct search *s, int fd, const struct stat *st, c
         return;
     }
     fault = header_fault(h, s, &skip);
-    if (fault && skip)
+    if (fault && skip && !s->l->musl) /* musl does not look at class and machine, and dies later */
         *ret_skip = fault;
     else if (fault)
         *ret_corrupt = xstrdup(fault);
@@ -107,7 +107,7 @@ static enum outcome try_file(struct search *s, enum why why, const char *path, s
 
         attempt(s, why, path, absent(host, e));
         free(host);
-        return e == ENOENT || e == EACCES ? PASSED : STOPPED;
+        return e == ENOENT || e == EACCES || (s->l->musl && (e == ENOTDIR || e == ENAMETOOLONG)) ? PASSED : STOPPED;
     }
     if (what)
         corrupt = xstrdup(what);
@@ -162,15 +162,20 @@ static enum outcome try_dir(struct search *s, enum why why, struct dir *d, const
     return PASSED;
 }
 
-static bool try_list(struct search *s, enum why why, const struct list *l, const char *name, struct hit *ret)
+static enum outcome walk_list(struct search *s, enum why why, const struct list *l, const char *name, struct hit *ret)
 {
     for (size_t i = 0; i < l->n; i++) {
         enum outcome out = try_dir(s, why, &s->dirs.v[l->v[i]], name, ret);
 
         if (out != PASSED)
-            return out == TAKEN;
+            return out;
     }
-    return false;
+    return PASSED;
+}
+
+static bool try_list(struct search *s, enum why why, const struct list *l, const char *name, struct hit *ret)
+{
+    return walk_list(s, why, l, name, ret) == TAKEN;
 }
 
 /* The paths of object i, expanded when first asked for. */
@@ -229,6 +234,25 @@ static bool try_all(struct search *s, const char *name, size_t from, struct hit 
            (!o->nodeflib && try_list(s, WHY_DEFAULT, search_default(s), name, ret));
 }
 
+/* musl: LD_LIBRARY_PATH, the run paths of all that led here, whichever their kind, and its directories. */
+static bool try_musl(struct search *s, const char *name, size_t from, struct hit *ret)
+{
+    enum outcome out = walk_list(s, WHY_LD_LIBRARY_PATH, &s->env, name, ret);
+    bool ended = s->preloading;
+
+    for (size_t i = from; out == PASSED && !ended; i = s->c->libs.v[i].needed_by) {
+        out = walk_list(s, WHY_RPATH, &paths_of(s, i)->rpath, name, ret);
+        if (out == PASSED)
+            out = walk_list(s, WHY_RUNPATH, &paths_of(s, i)->runpath, name, ret);
+        ended = i == s->c->main || s->c->libs.v[i].preload || s->c->libs.v[i].needed_by == i;
+    }
+    if (out == PASSED && s->scope)
+        out = walk_list(s, WHY_RPATH, &s->main_rpath, name, ret);
+    if (out == PASSED)
+        out = walk_list(s, WHY_DEFAULT, search_default(s), name, ret);
+    return out == TAKEN;
+}
+
 void search_find(struct search *s, const char *name, size_t from, struct hit *ret)
 {
     bool found;
@@ -243,7 +267,7 @@ void search_find(struct search *s, const char *name, size_t from, struct hit *re
         found = try_file(s, WHY_PATH, path, ret) == TAKEN;
         free(path);
     } else {
-        found = try_all(s, name, from, ret);
+        found = (s->l->musl ? try_musl : try_all)(s, name, from, ret);
     }
     if (!found) {
         ret->why = WHY_NOT_FOUND;

@@ -143,6 +143,7 @@ int closure_resolve(const char *program, char *const *env, const char *cwd, cons
     if (rc == 0) {
         const struct object *o = &c.libs.v[c.main].object;
 
+        search_adopt(&s, o->interp);
         start(&s);
         s.data = data_of(o);
         if (o->dynamic && (o->interp || o->needed.n)) {
@@ -173,6 +174,7 @@ int closure_extend(const struct closure *scope, const char *module, char *const 
     search_init(&s, &c, l, here ? here : "/", images);
     s.scope = scope;
     s.secure = c.secure = scope->secure;
+    search_adopt(&s, main->object.interp);
     lib = search_add_library(&s, module, WHY_PATH, 0);
     lib->path = path;
     host = search_host_path(&s, path);
@@ -183,7 +185,8 @@ int closure_extend(const struct closure *scope, const char *module, char *const 
         s.data = data_of(&lib->object);
         free(s.interp);
         s.interp = xstrdup(main->object.interp ? main->object.interp : l->path);
-        search_list(&s, &s.main_rpath, main->object.rpath, ":", s.origin, true);
+        search_list(&s, &s.main_rpath, s.l->musl && main->object.runpath ? main->object.runpath : main->object.rpath, ":",
+                    s.origin, true);
         search_environment(&s, env);
         search_walk(&s);
         *ret = c;
@@ -209,13 +212,15 @@ void search_for_maybes(const struct closure *c, const struct closure *scope, cha
     search_init(&s, &c2, l, here ? here : "/", false);
     s.scope = scope;
     s.secure = program->secure;
+    search_adopt(&s, main->object.interp);
     s.origin = origin_of(&s, main->path);
     start(&s);
     s.elfclass = main->object.elfclass;
     s.machine = main->object.machine;
     s.data = main->object.big_endian ? ELFDATA2MSB : ELFDATA2LSB;
     if (scope)
-        search_list(&s, &s.main_rpath, main->object.rpath, ":", s.origin, true);
+        search_list(&s, &s.main_rpath, s.l->musl && main->object.runpath ? main->object.runpath : main->object.rpath, ":",
+                    s.origin, true);
     search_environment(&s, env);
     for (size_t i = first; i < ret->n; i++)
         for (size_t k = 0; k < ret->v[i].names.n && !ret->v[i].path; k++) {

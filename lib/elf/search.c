@@ -244,17 +244,21 @@ static char *expand(const struct search *s, const char *part, const char *origin
 void search_list(struct search *s, struct list *l, const char *path, const char *separators, const char *origin,
                  bool program)
 {
+    bool musl = s->l->musl;
     struct strv parts = { 0 };
+    char *whole = NULL;
 
     l->known = true;
     s->lists++;
-    if (!path || !*path)
-        return;
-    strv_split(&parts, path, separators);
+    if (path && *path)
+        whole = musl && origin ? musl_run_path(path, origin, program && s->secure) : xstrdup(path);
+    if (whole)
+        strv_split(&parts, whole, musl ? ":\n" : separators);
+    free(whole);
     for (size_t i = 0; i < parts.n; i++) {
-        char *dir = *parts.v[i] ? expand(s, parts.v[i], origin, program) : NULL;
+        char *dir = !*parts.v[i] ? NULL : musl ? xstrdup(parts.v[i]) : expand(s, parts.v[i], origin, program);
 
-        if (!*parts.v[i])
+        if (!*parts.v[i] && !musl)
             list_add(s, l, dir_of(s, ""));
         else if (dir && *dir)
             list_add(s, l, dir_of(s, dir));
@@ -278,9 +282,10 @@ void search_init(struct search *s, struct closure *c, const struct loader *l, co
 void search_environment(struct search *s, char *const *env)
 {
     const char *path = s->secure || !env ? NULL : env_get(env, "LD_LIBRARY_PATH");
-    char *whole = path && *path ? token_expand(path, s->origin, s->l) : NULL, *host;
+    bool musl = s->l->musl;
+    char *whole = !path || !*path ? NULL : musl ? xstrdup(path) : token_expand(path, s->origin, s->l), *host;
 
-    search_list(s, &s->env, whole, ":;", s->origin, false);
+    search_list(s, &s->env, whole, ":;", musl ? NULL : s->origin, false);
     free(whole);
     if (s->l->cache_path) {
         host = search_host_path(s, s->l->cache_path);
@@ -318,6 +323,7 @@ void search_release(struct search *s)
     free(s->def.v);
     free(s->main_rpath.v);
     free(s->origin);
+    loader_release(&s->own);
     free(s->interp);
     cache_close(&s->cache);
     memset(s, 0, sizeof(*s));

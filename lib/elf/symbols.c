@@ -94,7 +94,7 @@ static void look_up(struct lookup *l, size_t object, const struct symtab *t, siz
         x.visibility != STV_DEFAULT)
         return;
     w.name = symtab_name(t, x.name);
-    w.version = symtab_version(t, i, &hidden);
+    w.version = l->c->musl ? NULL : symtab_version(t, i, &hidden);
     l->out->references++;
     if (how & (REF_DATA | REF_COPY)) {
         ok = found(l, &w, copy);
@@ -105,7 +105,7 @@ static void look_up(struct lookup *l, size_t object, const struct symtab *t, siz
     }
     w.call = true;
     if (how & REF_CALL && !found(l, &w, false))
-        miss(l, object, &w, !t->bind_now);
+        miss(l, object, &w, !t->bind_now && !l->c->musl);
 }
 
 static void add_scope(struct lookup *l, const struct closure *c)

@@ -52,7 +52,7 @@ void closure_versions(const struct closure *c, struct version_misses *ret)
 {
     struct offers *all = xcalloc(c->libs.n + 1, sizeof(*all));
 
-    for (size_t i = 0; i < c->libs.n; i++) {
+    for (size_t i = 0; !c->musl && i < c->libs.n; i++) {
         const struct object *o = &c->libs.v[i].object;
         const char *file = NULL;
         size_t provider = SIZE_MAX;

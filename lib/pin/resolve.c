@@ -45,7 +45,7 @@ const struct loader *loader_for(const struct loader *l, const char *program, str
 
     if (*l->root || object_read(program, false, &o, NULL))
         return l;
-    if (o.interp && !str_eq(o.interp, l->path)) {
+    if (o.interp && !str_eq(o.interp, l->path) && !loader_is_musl(o.interp)) {
         char *a = realpath(o.interp, NULL), *b = l->path ? realpath(l->path, NULL) : NULL;
 
         /* a loader from elsewhere (a prefix installation) is asked only when it is as trusted as the user's own files */
