@@ -6,7 +6,9 @@
 # a make that does nothing but what the test wants, in place of the build
 mkdir "$T/bin" "$T/build" "$T/src"
 cp "$abs_top_srcdir/bootstrap" "$T/src/"
-: >"$T/src/configure"; : >"$T/src/configure.ac"; : >"$T/src/Makefile.am"; : >"$T/src/Makefile.in"
+# as after a build: nothing is older than what it is made from
+touch -d '2020-01-01' "$T/src/configure.ac" "$T/src/Makefile.am"
+touch -d '2020-01-02' "$T/src/configure" "$T/src/Makefile.in"
 touch "$T/build/Makefile"
 for p in apt-get dpkg-query; do printf '#!/bin/sh\necho ok installed\n' >"$T/bin/$p"; chmod +x "$T/bin/$p"; done
 fake_make() { # fake_make 'shell text when check is made'
