@@ -16,7 +16,7 @@ static const struct argp_option rows[] = {
     { "allow-missing", K_MISSING, NULL, 0, "capture: record libraries that are not found instead of refusing", 1 },
     { "quick", K_QUICK, NULL, 0, "verify: compare sizes and build-ids, read no file whole", 2 },
     { "format", K_FORMAT, "FORM", 0,
-      "verify, diff: text or jsonl; export: sh (default), sbatch, lmod, tcl or dotenv", 2 },
+      "verify, diff: text or jsonl; export: sh (default), sbatch, lmod, tcl, dotenv, conda-explicit or requirements", 2 },
     { "libs", K_LIBS, NULL, 0, "show: the libraries, one a line", 3 },
     { 0 },
 };
@@ -429,8 +429,14 @@ static int diff(const struct options *o)
 
 /* ---- export ---- */
 
+static bool of_prefix(const char *format)
+{
+    return str_eq(format, "conda-explicit") || str_eq(format, "requirements");
+}
+
 static int export(const struct options *o)
 {
+    const char *format = o->format ? o->format : "sh";
     struct strv left = { 0 };
     struct str t = { 0 };
     struct err err = { 0 };
@@ -441,9 +447,9 @@ static int export(const struct options *o)
         return cli_error(CODE_USAGE, "export: name one pin");
     if (pin_read(o->args.v[1], &p, &err))
         return cli_fail(&err);
-    rc = pin_export(&p, o->format ? o->format : "sh", &t, &left, &err);
+    rc = of_prefix(format) ? pin_packages(&p, format, &t, &left, &err) : pin_export(&p, format, &t, &left, &err);
     for (size_t i = 0; i < left.n; i++)
-        cli_warn("variable '%s' is left out: no shell takes such a name", left.v[i]);
+        cli_warn(of_prefix(format) ? "%s" : "variable '%s' is left out: no shell takes such a name", left.v[i]);
     if (rc == 0 && o->output && !str_eq(o->output, "-"))
         rc = file_write(o->output, t.s, t.len, 0666, &err);
     else if (rc == 0)

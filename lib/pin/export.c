@@ -159,7 +159,7 @@ int pin_export(const struct pin *p, const char *format, struct str *ret, struct 
         if (str_eq(forms[i].name, format))
             f = &forms[i];
     if (!f)
-        return err_set(err, CODE_USAGE, "--format '%s': wanted sh, sbatch, lmod, tcl or dotenv", format);
+        return err_set(err, CODE_USAGE, "--format '%s': wanted sh, sbatch, lmod, tcl, dotenv, conda-explicit or requirements", format);
     f->head(ret, p);
     for (size_t i = 0; i < p->variables.n; i++) {
         if (identifier(p->variables.v[i].name))

@@ -155,6 +155,10 @@ void pin_diff(const struct pin *a, const struct pin *b, struct pin_differences *
 /* The variables in another language: "sh", "sbatch", "lmod", "tcl", "dotenv". Names that no shell takes are left out and go
  * to ret_left. CODE_USAGE: no such format. */
 int pin_export(const struct pin *p, const char *format, struct str *ret, struct strv *ret_left, struct err *err);
+/* What is installed now in the pin's prefix: "conda-explicit" (addresses and digests of conda's packages) or "requirements"
+ * (names and versions of Python's, pip itself left out). What is left out, or will not be found elsewhere, goes to ret_left as
+ * one line each. CODE_USAGE: the pin has no prefix; CODE_IO: there is no such package in it. */
+int pin_packages(const struct pin *p, const char *format, struct str *ret, struct strv *ret_left, struct err *err);
 void pin_differences_release(struct pin_differences *l);
 
 #endif

@@ -56,7 +56,7 @@ fi
 tap 0 'as .env' recon-pin export --format dotenv a.pin
 has out "CUDA_HOME='/opt/cuda-12'" 'a line'
 tap 64 'another form' recon-pin export --format xml a.pin
-has err 'wanted sh, sbatch, lmod, tcl or dotenv' 'is refused'; one_line err 'in one line'
+has err 'wanted sh, sbatch, lmod, tcl, dotenv, conda-explicit or requirements' 'is refused'; one_line err 'in one line'
 tap 0 'into a file' recon-pin export -o f.sh a.pin
 if cmp -s f.sh env.sh; then ok 'the same text'; else not_ok 'the same text'; fi
 sed 's/how = "set"; value = "\/opt\/cuda-12"/how = "prepend"; value = "\/opt\/cuda-12"/' a.pin >p.pin
