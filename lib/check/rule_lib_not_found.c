@@ -26,7 +26,7 @@ static void looked_in(const struct closure *in, const struct library *l, struct 
             str_addf(t, " and %zu more", l->tried.n - i);
             return;
         }
-        if (l->tried.v[i].why == WHY_DEFAULT && !cache) {
+        if (l->tried.v[i].why == WHY_DEFAULT && !cache && !in->musl) {
             str_addf(t, "%sthe loader's cache", t->len ? ", " : "");
             cache = true;
         }

@@ -82,5 +82,8 @@ sed -i 's/who/wha/' v1.map; lib v1/libv.so libv.so 'int wha(void) { return 1; }'
 "$dump" -s -e "LD_LIBRARY_PATH=$T/v1" "$T/m10" >v 2>&1; has v 'undefined: who' 'a symbol that is not there'
 has v '	now' 'is missed at the start'
 LD_LIBRARY_PATH=$T/v1 "$ld" --list "$T/m10" >list 2>&1; has list 'who: symbol not found' 'musl says the same'
+tap 78 'recon-check tells a library that musl does not find' "$abs_top_builddir/bin/recon-check" "$T/m8"
+has "$T/out" 'lib-not-found: libb.so.1' 'by name'
+lacks "$T/out" "loader's cache" 'and speaks of no cache'
 rm -r p/lib; "$dump" -v "$T/m1" >v 2>&1; has v "$ld	-	not-found" 'a loader that is not there'
 finish
