@@ -1,0 +1,190 @@
+"""Others' programs on one input, the least of N runs: peers.py CASE REPEAT [INPUT...]; prints "ms X name value ...".
+
+mc-vtk, mc-skimage: sphere 256^3. fuse-open3d FOLDER COLOR. loop-open3d, load-open3d MESH. sign-vtk MESH POINTS.
+points MESH N FILE: N points of float32 in the mesh's box, a fixed seed. rms MESH SIMPLE...: distance of the vertices and of
+200,000 points of the first on each other mesh, as a share of the diagonal of its box, and how many edges of the border stay."""
+import collections, os, sys, time
+import numpy as np
+
+
+def least(repeat, run, make=lambda: ()):
+    best, out = 1e30, None
+    for _ in range(repeat + 1):
+        args = make()
+        t0 = time.perf_counter()
+        out = run(*args)
+        best = min(best, (time.perf_counter() - t0) * 1e3)
+    return best, out
+
+
+def say(ms, **words):
+    print('ms %.4f' % ms, *('%s %s' % w for w in words.items()))
+
+
+def sphere():
+    x = np.linspace(-1, 1, 256, dtype=np.float64)
+    return (np.sqrt(x[:, None, None] ** 2 + x[None, :, None] ** 2 + x[None, None, :] ** 2) - 0.7).astype(np.float32)
+
+
+def mc_vtk(repeat):
+    from vtkmodules.util import numpy_support as ns
+    from vtkmodules.vtkCommonDataModel import vtkImageData
+    from vtkmodules.vtkFiltersCore import vtkFlyingEdges3D
+    from vtkmodules.vtkCommonCore import vtkSMPTools
+    s = sphere()
+    image = vtkImageData()
+    image.SetDimensions(256, 256, 256)
+    image.SetSpacing(2 / 255, 2 / 255, 2 / 255)
+    image.GetPointData().SetScalars(ns.numpy_to_vtk(s.ravel(), deep=True))
+    f = vtkFlyingEdges3D()
+    f.SetInputData(image)
+    f.ComputeNormalsOff()
+    f.ComputeGradientsOff()
+    f.ComputeScalarsOff()
+    f.SetValue(0, 0.0)
+    if 'THREADS' in os.environ:
+        vtkSMPTools.Initialize(int(os.environ['THREADS']))
+
+    def run():
+        f.Modified()
+        f.Update()
+        return f.GetOutput()
+    ms, m = least(repeat, run)
+    say(ms, vertices=m.GetNumberOfPoints(), faces=m.GetNumberOfPolys(), backend=vtkSMPTools.GetBackend(),
+        threads=vtkSMPTools.GetEstimatedNumberOfThreads())
+
+
+def mc_skimage(repeat):
+    from skimage.measure import marching_cubes
+    s = sphere()
+    ms, m = least(repeat, lambda: marching_cubes(s, 0.0, method='lewiner'))
+    say(ms, vertices=len(m[0]), faces=len(m[1]), threads=1)
+
+
+def fuse_open3d(repeat, folder, color):
+    import open3d as o3d
+    c, color = o3d.core, color == 'color'
+    cpu = c.Device('CPU:0')
+    k = c.Tensor(np.loadtxt(folder + '/camera-intrinsics.txt'))
+    frames = []
+    for name in sorted(n for n in os.listdir(folder) if n.endswith('.depth.png'))[:100]:
+        stem = folder + '/' + name[:-len('.depth.png')]
+        d = np.asarray(o3d.io.read_image(stem + '.depth.png')).copy()
+        d[(d == 65535) | (d > 5000)] = 0
+        rgb = o3d.t.geometry.Image(c.Tensor(np.asarray(o3d.io.read_image(stem + '.color.jpg')).copy()))
+        frames.append((o3d.t.geometry.Image(c.Tensor(d)), rgb, c.Tensor(np.linalg.inv(np.loadtxt(stem + '.pose.txt')))))
+    if color:
+        names, types, shapes = ('tsdf', 'weight', 'color'), (c.float32, c.uint16, c.uint16), ((1), (1), (3))
+    else:
+        names, types, shapes = ('tsdf', 'weight'), (c.float32, c.uint16), ((1), (1))
+
+    def run():
+        g = o3d.t.geometry.VoxelBlockGrid(names, types, shapes, 0.02, 16, 5000, cpu)
+        for depth, rgb, pose in frames:
+            b = g.compute_unique_block_coordinates(depth, k, pose, 1000.0, 5.0, 4.0)
+            if color:
+                g.integrate(b, depth, rgb, k, k, pose, 1000.0, 5.0, 4.0)
+            else:
+                g.integrate(b, depth, k, pose, 1000.0, 5.0, 4.0)
+        return g
+    ms, g = least(repeat, run)
+    say(ms, frames=len(frames), blocks=g.hashmap().size())
+
+
+def loop_open3d(repeat, mesh):
+    import open3d as o3d
+    m = o3d.io.read_triangle_mesh(mesh)
+    ms, o = least(repeat, lambda: m.subdivide_loop(1))
+    say(ms, vertices=len(o.vertices), faces=len(o.triangles))
+
+
+def load_open3d(repeat, mesh):
+    import open3d as o3d
+    ms, m = least(repeat, lambda: o3d.io.read_triangle_mesh(mesh))
+    say(ms, vertices=len(m.vertices), faces=len(m.triangles))
+
+
+def vtk_mesh(mesh):
+    from vtkmodules.vtkIOGeometry import vtkOBJReader
+    r = vtkOBJReader()
+    r.SetFileName(mesh)
+    r.Update()
+    return r.GetOutput()
+
+
+def sign_vtk(repeat, mesh, points):
+    from vtkmodules.util import numpy_support as ns
+    from vtkmodules.vtkCommonCore import vtkPoints, vtkSMPTools
+    from vtkmodules.vtkCommonDataModel import vtkPolyData
+    from vtkmodules.vtkFiltersModeling import vtkSelectEnclosedPoints
+    from vtkmodules.vtkCommonDataModel import vtkPolyData as Poly
+    m, p, pts = vtk_mesh(mesh), np.fromfile(points, np.float32).reshape(-1, 3), vtkPoints()
+    bare = Poly()
+    bare.SetPoints(m.GetPoints())
+    bare.SetPolys(m.GetPolys())
+    pts.SetData(ns.numpy_to_vtk(p, deep=True))
+    data = vtkPolyData()
+    data.SetPoints(pts)
+    if 'THREADS' in os.environ:
+        vtkSMPTools.Initialize(int(os.environ['THREADS']))
+
+    def run():
+        f = vtkSelectEnclosedPoints()
+        f.SetInputData(data)
+        f.SetSurfaceData(bare)
+        f.SetTolerance(1e-9)
+        f.Update()
+        return f.GetOutput().GetPointData().GetArray('SelectedPoints')
+    ms, a = least(repeat, run)
+    say(ms, points=len(p), inside=int(ns.vtk_to_numpy(a).sum()), backend=vtkSMPTools.GetBackend(),
+        threads=vtkSMPTools.GetEstimatedNumberOfThreads())
+
+
+def read_obj(path):
+    v, f = [], []
+    for line in open(path):
+        w = line.split()
+        if w and w[0] == 'v':
+            v.append(w[1:4])
+        elif w and w[0] == 'f':
+            f.append([int(x.split('/')[0]) - 1 for x in w[1:4]])
+    return np.array(v, np.float64), np.array(f, np.int64)
+
+
+def points(mesh, n, file):
+    v, _ = read_obj(mesh)
+    low, high = v.min(0), v.max(0)
+    np.random.default_rng(1).uniform(low, high, (int(n), 3)).astype(np.float32).tofile(file)
+
+
+def border(v, f):
+    n = collections.Counter(tuple(sorted(e)) for t in f.tolist() for e in zip(t, t[1:] + t[:1]))
+    v = v.astype(np.float32)
+    return {frozenset((v[a].tobytes(), v[b].tobytes())) for (a, b), k in n.items() if k == 1}
+
+
+def rms(mesh, *simple):
+    import open3d as o3d
+    v, f = read_obj(mesh)
+    diagonal, rng, edges = np.linalg.norm(v.max(0) - v.min(0)), np.random.default_rng(2), border(v, f)
+    t = v[f]
+    area = np.linalg.norm(np.cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0]), axis=1)
+    pick, uv = t[rng.choice(len(f), 200000, p=area / area.sum())], rng.random((200000, 2))
+    uv[uv.sum(1) > 1] = 1 - uv[uv.sum(1) > 1]
+    on = pick[:, 0] + uv[:, :1] * (pick[:, 1] - pick[:, 0]) + uv[:, 1:] * (pick[:, 2] - pick[:, 0])
+    for path in simple:
+        sv, sf = read_obj(path)
+        s = o3d.t.geometry.RaycastingScene()
+        s.add_triangles(o3d.core.Tensor(sv.astype(np.float32)), o3d.core.Tensor(sf.astype(np.uint32)))
+        d = s.compute_distance(o3d.core.Tensor(np.vstack([v, on]).astype(np.float32))).numpy().astype(np.float64)
+        b = border(sv, sf)
+        print('rms %.6g max %.6g faces %d border-edges %d kept %d of %d' % (
+            np.sqrt((d ** 2).mean()) / diagonal, d.max() / diagonal, len(sf), len(b), len(b & edges), len(edges)))
+
+
+if __name__ == '__main__':
+    case, rest = sys.argv[1].replace('-', '_'), sys.argv[2:]
+    if case in ('points', 'rms'):
+        globals()[case](*rest)
+    else:
+        globals()[case](int(rest[0]), *rest[1:])
