@@ -1,4 +1,4 @@
-"""Others' programs on one input, the least of N runs: peers.py CASE REPEAT [INPUT...]; prints "ms X name value ...".
+"""Others' programs on one input, the least of N runs: peers.py CASE REPEAT [INPUT...]; prints "ms X cpu Y name value ...".
 
 mc-vtk, mc-skimage: sphere 256^3. fuse-open3d FOLDER COLOR. loop-open3d, load-open3d MESH. sign-vtk MESH POINTS.
 points MESH N FILE: N points of float32 in the mesh's box, a fixed seed. rms MESH SIMPLE...: distance of the vertices and of
@@ -8,17 +8,18 @@ import numpy as np
 
 
 def least(repeat, run, make=lambda: ()):
-    best, out = 1e30, None
+    best, cpu, out = 1e30, 1e30, None
     for _ in range(repeat + 1):
         args = make()
-        t0 = time.perf_counter()
+        t0, c0 = time.perf_counter(), time.process_time()
         out = run(*args)
+        cpu = min(cpu, (time.process_time() - c0) * 1e3)
         best = min(best, (time.perf_counter() - t0) * 1e3)
-    return best, out
+    return (best, cpu), out
 
 
 def say(ms, **words):
-    print('ms %.4f' % ms, *('%s %s' % w for w in words.items()))
+    print('ms %.4f cpu %.4f' % ms, *('%s %s' % w for w in words.items()))
 
 
 def sphere():
@@ -71,12 +72,13 @@ def fuse_open3d(repeat, folder, color):
         stem = folder + '/' + name[:-len('.depth.png')]
         d = np.asarray(o3d.io.read_image(stem + '.depth.png')).copy()
         d[(d == 65535) | (d > 5000)] = 0
+        d = d if color else d.astype(np.float32)
         rgb = o3d.t.geometry.Image(c.Tensor(np.asarray(o3d.io.read_image(stem + '.color.jpg')).copy()))
         frames.append((o3d.t.geometry.Image(c.Tensor(d)), rgb, c.Tensor(np.linalg.inv(np.loadtxt(stem + '.pose.txt')))))
     if color:
         names, types, shapes = ('tsdf', 'weight', 'color'), (c.float32, c.uint16, c.uint16), ((1), (1), (3))
     else:
-        names, types, shapes = ('tsdf', 'weight'), (c.float32, c.uint16), ((1), (1))
+        names, types, shapes = ('tsdf', 'weight'), (c.float32, c.float32), ((1), (1))
 
     def run():
         g = o3d.t.geometry.VoxelBlockGrid(names, types, shapes, 0.02, 16, 5000, cpu)

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum { OBSERVED = 2 };
 
@@ -24,10 +25,12 @@ struct job {
     struct recon_mesh *mesh;
 };
 
-static double value_at(const struct job *j, int64_t x, int64_t y, int64_t z)
+static inline double value_at(const struct job *j, int64_t x, int64_t y, int64_t z)
 {
     const struct recon_volume *v = j->v;
 
+    if (!j->rule.pad)
+        return mc_value(&j->rule, v->tsdf[((uint64_t)x * v->dim[1] + (uint64_t)y) * v->dim[2] + (uint64_t)z]);
     x -= j->rule.pad;
     y -= j->rule.pad;
     z -= j->rule.pad;
@@ -38,19 +41,33 @@ static double value_at(const struct job *j, int64_t x, int64_t y, int64_t z)
 
 /* ---- sides ---- */
 
+/* least float that is not below x, so that f < x and f < least_float(x) are the same for every float f */
+static float least_float(double x)
+{
+    float f = (float)x;
+
+    return f < x ? nextafterf(f, INFINITY) : f;
+}
+
 KERN_CLONES
 static uint64_t sides_row(const struct mc_rule *r, const float *f, const float *w, int64_t n, uint8_t *side)
 {
-    double iso = r->iso;
-    float least = (float)r->min_weight;
+    float iso = least_float(r->iso), least = (float)r->min_weight;
     uint64_t nans = 0;
+    unsigned bad = 0;
 
-    for (int64_t k = 0; k < n; k++) {
-        uint8_t in = r->ge ? f[k] >= iso : f[k] < iso;
-
+    if (r->ge)
+        for (int64_t k = 0; k < n; k++) {
+            side[k] = (uint8_t)((f[k] >= iso) | OBSERVED);
+            bad |= f[k] != f[k];
+        }
+    else
+        for (int64_t k = 0; k < n; k++) {
+            side[k] = (uint8_t)((f[k] < iso) | OBSERVED);
+            bad |= f[k] != f[k];
+        }
+    for (int64_t k = 0; bad && k < n; k++)
         nans += f[k] != f[k];
-        side[k] = in | OBSERVED;
-    }
     if (w && r->min_weight >= 0)
         for (int64_t k = 0; k < n; k++)
             side[k] &= (uint8_t)(w[k] > least ? 3 : 1);
@@ -81,18 +98,45 @@ static void make_sides(struct job *j)
 
 /* ---- cells ---- */
 
+/* Bytes are taken 32 at a time as words: a shift moves bits across bytes, but only bits that stay in theirs are kept. */
+typedef uint64_t wide __attribute__((vector_size(32)));
+enum { WIDE = 32 };
+#define ONES 0x0101010101010101ull
+/* from one group of the n bytes to the next; the last may begin inside the one before it */
+static inline int64_t step(int64_t k, int64_t n)
+{
+    return n - k >= 2 * WIDE || n - k == WIDE ? WIDE : n - k - WIDE;
+}
+#define TAKE(v, from) memcpy(&(v), from, WIDE)
+
+static uint8_t cell_code(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d)
+{
+    unsigned all = a[0] & a[1] & b[0] & b[1] & c[0] & c[1] & d[0] & d[1];
+    unsigned bits = (a[0] & 1u) | (b[0] & 1u) << 1 | (c[0] & 1u) << 2 | (d[0] & 1u) << 3 | (a[1] & 1u) << 4 |
+                    (b[1] & 1u) << 5 | (c[1] & 1u) << 6 | (d[1] & 1u) << 7;
+
+    return (uint8_t)(all & OBSERVED ? bits : 0);
+}
+
 KERN_CLONES
 static void cells_row(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d, int64_t n,
                       uint8_t *code)
 {
-    for (int64_t k = 0; k < n; k++) { /* a: x, y; b: x + 1, y; c: x, y + 1; d: x + 1, y + 1 */
-        unsigned all = a[k] & a[k + 1] & b[k] & b[k + 1] & c[k] & c[k + 1] & d[k] & d[k + 1];
-        unsigned bits = (a[k] & 1u) | (b[k] & 1u) << 1 | (c[k] & 1u) << 2 | (d[k] & 1u) << 3 |
-                        (a[k + 1] & 1u) << 4 | (b[k + 1] & 1u) << 5 | (c[k + 1] & 1u) << 6 |
-                        (d[k + 1] & 1u) << 7;
+    int64_t k = 0;
 
-        code[k] = (uint8_t)(all & OBSERVED ? bits : 0);
+    for (; k + WIDE <= n; k += step(k, n)) { /* a: x, y; b: x + 1, y; c: x, y + 1; d: x + 1, y + 1 */
+        wide a0, b0, c0, d0, a1, b1, c1, d1, seen, bits;
+
+        TAKE(a0, a + k), TAKE(b0, b + k), TAKE(c0, c + k), TAKE(d0, d + k);
+        TAKE(a1, a + k + 1), TAKE(b1, b + k + 1), TAKE(c1, c + k + 1), TAKE(d1, d + k + 1);
+        seen = (a0 & b0 & c0 & d0 & a1 & b1 & c1 & d1) >> 1 & ONES;
+        bits = (a0 & ONES) | (b0 & ONES) << 1 | (c0 & ONES) << 2 | (d0 & ONES) << 3 | (a1 & ONES) << 4 |
+               (b1 & ONES) << 5 | (c1 & ONES) << 6 | (d1 & ONES) << 7;
+        bits &= (seen << 8) - seen; /* 255 where seen */
+        memcpy(code + k, &bits, WIDE);
     }
+    for (; k < n; k++)
+        code[k] = cell_code(a + k, b + k, c + k, d + k);
 }
 
 static void make_cells(struct job *j)
@@ -104,9 +148,12 @@ static void make_cells(struct job *j)
         const uint8_t *s = j->side + row * nz;
         uint8_t *code = j->code + row * nz;
 
-        memset(code, 0, (size_t)nz);
-        if (row / j->n[1] + 1 < j->n[0] && row % j->n[1] + 1 < j->n[1])
+        if (row / j->n[1] + 1 < j->n[0] && row % j->n[1] + 1 < j->n[1]) {
             cells_row(s, s + down, s + nz, s + down + nz, nz - 1, code);
+            code[nz - 1] = 0;
+        } else {
+            memset(code, 0, (size_t)nz);
+        }
     }
 }
 
@@ -115,19 +162,44 @@ static void make_cells(struct job *j)
 /* Flags of a row of samples from the codes of the four rows of cells around it: a its own, b below in y, c
  * below in x, d below in both. An edge carries a vertex when a cell whose corners are all observed crosses
  * it. */
-KERN_CLONES
-static void flags_row(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d, int64_t n,
-                      uint8_t *flags)
+static uint8_t sample_flags(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d, int64_t k)
 {
-    for (int64_t k = 0; k < n; k++) {
-        unsigned za = k ? a[k - 1] : 0, zb = k ? b[k - 1] : 0, zc = k ? c[k - 1] : 0;
-        unsigned x = (a[k] ^ a[k] >> 1) | (b[k] >> 2 ^ b[k] >> 3) | (za >> 4 ^ za >> 5) | (zb >> 6 ^ zb >> 7);
-        unsigned y = (a[k] ^ a[k] >> 2) | (c[k] >> 1 ^ c[k] >> 3) | (za >> 4 ^ za >> 6) | (zc >> 5 ^ zc >> 7);
-        unsigned z =
-            (a[k] ^ a[k] >> 4) | (c[k] >> 1 ^ c[k] >> 5) | (b[k] >> 2 ^ b[k] >> 6) | (d[k] >> 3 ^ d[k] >> 7);
+    unsigned za = k ? a[k - 1] : 0, zb = k ? b[k - 1] : 0, zc = k ? c[k - 1] : 0;
+    unsigned x = (a[k] ^ a[k] >> 1) | (b[k] >> 2 ^ b[k] >> 3) | (za >> 4 ^ za >> 5) | (zb >> 6 ^ zb >> 7);
+    unsigned y = (a[k] ^ a[k] >> 2) | (c[k] >> 1 ^ c[k] >> 3) | (za >> 4 ^ za >> 6) | (zc >> 5 ^ zc >> 7);
+    unsigned z = (a[k] ^ a[k] >> 4) | (c[k] >> 1 ^ c[k] >> 5) | (b[k] >> 2 ^ b[k] >> 6) | (d[k] >> 3 ^ d[k] >> 7);
 
-        flags[k] = (uint8_t)((x & 1) | (y & 1) << 1 | (z & 1) << 2);
+    return (uint8_t)((x & 1) | (y & 1) << 1 | (z & 1) << 2);
+}
+
+/* Gives whether any is set, or a cell of a has a face: two of its bits beside each other differ. */
+KERN_CLONES
+static int flags_row(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d, int64_t n,
+                     uint8_t *flags)
+{
+    wide any = { 0 };
+    int64_t k = 1;
+    uint8_t some = flags[0] = sample_flags(a, b, c, d, 0);
+
+    some |= (uint8_t)(a[0] + 1) > 1;
+
+    for (; k + WIDE <= n; k += step(k, n)) {
+        wide a0, b0, c0, d0, za, zb, zc, x, y, z;
+
+        TAKE(a0, a + k), TAKE(b0, b + k), TAKE(c0, c + k), TAKE(d0, d + k);
+        TAKE(za, a + k - 1), TAKE(zb, b + k - 1), TAKE(zc, c + k - 1);
+        x = (a0 ^ a0 >> 1) | (b0 >> 2 ^ b0 >> 3) | (za >> 4 ^ za >> 5) | (zb >> 6 ^ zb >> 7);
+        y = (a0 ^ a0 >> 2) | (c0 >> 1 ^ c0 >> 3) | (za >> 4 ^ za >> 6) | (zc >> 5 ^ zc >> 7);
+        z = (a0 ^ a0 >> 4) | (c0 >> 1 ^ c0 >> 5) | (b0 >> 2 ^ b0 >> 6) | (d0 >> 3 ^ d0 >> 7);
+        x = (x & ONES) | (y & ONES) << 1 | (z & ONES) << 2;
+        any |= x | ((a0 ^ a0 >> 1) & 0x7f * ONES);
+        memcpy(flags + k, &x, WIDE);
     }
+    for (; k < n; k++) {
+        flags[k] = sample_flags(a, b, c, d, k);
+        some |= flags[k] | ((uint8_t)(a[k] + 1) > 1);
+    }
+    return some || any[0] || any[1] || any[2] || any[3];
 }
 
 static void corner_values(const struct job *j, int64_t row, int64_t k, double v[8])
@@ -157,6 +229,7 @@ static uint64_t eight(const uint8_t *p, int64_t k, int64_t n)
     return v;
 }
 
+KERN_CLONES
 static void count_row(struct job *j, int64_t row, const uint8_t *zeros)
 {
     int64_t nz = j->n[2], down = j->n[1] * nz;
@@ -166,7 +239,9 @@ static void count_row(struct job *j, int64_t row, const uint8_t *zeros)
     uint8_t *flags = j->side + row * nz;
     uint64_t vertices = 0, faces = 0;
 
-    flags_row(a, b, c, d, nz, flags);
+    j->vertex[row + 1] = j->face[row + 1] = 0;
+    if (!flags_row(a, b, c, d, nz, flags))
+        return;
     for (int64_t k = 0; k < nz; k++) {
         if (!(k & 7) && !eight(a, k, nz)) {
             k += 7;
@@ -278,11 +353,14 @@ static void put(const struct job *j, uint64_t at, const struct point *p)
         memcpy(j->mesh->rgb + 3 * at, p->rgb, 3);
 }
 
+KERN_CLONES
 static void emit_vertices(const struct job *j, int64_t row)
 {
     const uint8_t *flags = j->side + row * j->n[2];
     uint64_t at = j->vertex[row];
 
+    if (at == j->vertex[row + 1])
+        return;
     for (int64_t k = 0; k < j->n[2]; k++) {
         int64_t s[3] = { row / j->n[1], row % j->n[1], k };
         struct point p;
@@ -320,6 +398,7 @@ static void cell_faces(const struct job *j, const uint8_t *const flags[4], const
     (void)j;
 }
 
+KERN_CLONES
 static void emit_faces(const struct job *j, int64_t row)
 {
     int64_t nz = j->n[2], at[4] = { row, row + j->n[1], row + 1, row + j->n[1] + 1 };
@@ -362,6 +441,15 @@ static void emit(const struct job *j)
 
 /* ---- the kernel ---- */
 
+/* Pages of two megabytes where the system gives them: each page of four kilobytes costs a fault at its first use. */
+static void large_pages(void *p, uint64_t n)
+{
+    uintptr_t page = 4096, at = ((uintptr_t)p + page - 1) & ~(page - 1);
+
+    if (n >= 8u << 20)
+        (void)madvise((void *)at, n - page, MADV_HUGEPAGE);
+}
+
 static int take(struct job *j, uint8_t **zeros)
 {
     struct recon_ctx *ctx = j->ctx;
@@ -371,6 +459,8 @@ static int take(struct job *j, uint8_t **zeros)
         !(j->vertex = ctx->host->alloc(ctx, ((uint64_t)j->rows + 1) * 16)) ||
         !(*zeros = ctx->host->alloc(ctx, (uint64_t)j->n[2])))
         return -1;
+    large_pages(j->side, n);
+    large_pages(j->code, n);
     j->face = j->vertex + j->rows + 1;
     memset(*zeros, 0, (size_t)j->n[2]);
     return 0;

@@ -83,34 +83,63 @@ static void mix_color(uint16_t *mean, const uint8_t *rgb, float w, float w1)
         mean[c] = (uint16_t)((mean[c] * w + rgb[c] * 256.0f) / w1 + 0.5f);
 }
 
+/* Of n voxels: s their distance over the truncation, at most 1; hit 1 where the frame has something to say. Gives how
+ * many are hit. */
+KERN_CLONES
+static unsigned distances(const float *depth, const int32_t *pixel, const double *z, double trunc, int n, float *s,
+                          int32_t *hit)
+{
+    double inv = 1 / trunc;
+    unsigned hits = 0;
+
+    for (int i = 0; i < n; i++) {
+        float d = depth[pixel[i] < 0 ? 0 : pixel[i]];
+        double far = d - z[i], share = far * inv;
+        int32_t ok = (pixel[i] >= 0) & (d > 0) & !(far < -trunc);
+
+        s[i] = (float)(share > 1 ? 1 : share);
+        hit[i] = ok;
+        hits += (unsigned)ok;
+    }
+    return hits;
+}
+
+KERN_CLONES
+static void mix_distance(float *tsdf, float *weight, const float *s, const int32_t *hit, int n, float most)
+{
+    for (int i = 0; i < n; i++) {
+        float w = weight[i], w1 = w + 1, mean = (tsdf[i] * w + s[i]) / w1, kept = w1 < most ? w1 : most;
+
+        tsdf[i] = hit[i] ? mean : tsdf[i];
+        weight[i] = hit[i] ? kept : w;
+    }
+}
+
 static uint64_t fuse_row(const struct target *t, const struct fuse_view *v, const struct row *r, uint64_t at,
                          const struct recon_frame *f)
 {
-    double z[BLOCK], trunc = t->plan->truncation, inv = 1 / trunc;
-    float most = t->plan->weight_max > 0 ? (float)t->plan->weight_max : INFINITY;
-    int32_t pixel[BLOCK];
+    double z[BLOCK];
+    float most = t->plan->weight_max > 0 ? (float)t->plan->weight_max : INFINITY, s[BLOCK];
+    int32_t pixel[BLOCK], hit[BLOCK];
     uint64_t updates = 0;
 
     for (int64_t k = r->from; k < r->to; k += BLOCK) {
         int n = r->to - k < BLOCK ? (int)(r->to - k) : BLOCK;
+        uint64_t q = at + (uint64_t)k;
+        unsigned hits;
 
         project(v, r, k, n, pixel, z);
-        for (int i = 0; i < n; i++) {
-            uint64_t q = at + (uint64_t)k + (uint64_t)i;
-            float d = pixel[i] < 0 ? 0 : f->depth[pixel[i]], w, w1;
-            double s = d - z[i];
+        hits = distances(f->depth, pixel, z, t->plan->truncation, n, s, hit);
+        if (!hits)
+            continue;
+        updates += hits;
+        for (int i = 0; t->color && f->color && i < n; i++)
+            if (hit[i]) {
+                float w = t->weight[q + (uint64_t)i];
 
-            if (!(d > 0) || s < -trunc)
-                continue;
-            s = s * inv > 1 ? 1 : s * inv;
-            w = t->weight[q];
-            w1 = w + 1;
-            t->tsdf[q] = (t->tsdf[q] * w + (float)s) / w1;
-            if (t->color && f->color)
-                mix_color(t->color + 3 * q, f->color + 3 * (size_t)pixel[i], w, w1);
-            t->weight[q] = w1 < most ? w1 : most;
-            updates++;
-        }
+                mix_color(t->color + 3 * (q + (uint64_t)i), f->color + 3 * (size_t)pixel[i], w, w + 1);
+            }
+        mix_distance(t->tsdf + q, t->weight + q, s, hit, n, most);
     }
     return updates;
 }
