@@ -24,8 +24,11 @@ struct simplify {
     uint32_t *head, *next; /* corners of a vertex: chain; UINT32_MAX ends */
     uint32_t *age, *mark;
     uint8_t *locked, *gone;
+    /* Edges of cost up to upto are a heap from the beginning; dearer ones lie in no order at the end until the heap is
+     * empty, and most are stale by then. */
     struct edge *heap;
-    uint64_t n, cap;
+    uint64_t n, rest, cap;
+    double upto;
     uint64_t faces, vertices;
     uint32_t marks;
 };
@@ -55,23 +58,34 @@ static bool stale(const struct simplify *s, const struct edge *e)
     return s->age[e->a] != e->age_a || s->age[e->b] != e->age_b;
 }
 
-/* what is stale goes; still three quarters full: twice the room */
-static int make_room(struct simplify *s)
+static void drop_stale(struct simplify *s)
 {
-    uint64_t k = 0;
-    struct edge *more;
+    uint64_t k = 0, at = s->cap;
 
     for (uint64_t i = 0; i < s->n; i++)
         if (!stale(s, &s->heap[i]))
             s->heap[k++] = s->heap[i];
+    for (uint64_t i = s->cap; i-- > s->cap - s->rest;)
+        if (!stale(s, &s->heap[i]))
+            s->heap[--at] = s->heap[i];
     s->n = k;
+    s->rest = s->cap - at;
     for (uint64_t i = k / 2; i-- > 0;)
         sift_down(s->heap, i, k);
-    if (k <= s->cap / 4 * 3)
+}
+
+/* what is stale goes; still three quarters full: twice the room */
+static int make_room(struct simplify *s)
+{
+    struct edge *more;
+
+    drop_stale(s);
+    if (s->n + s->rest <= s->cap / 4 * 3)
         return 0;
     if (!(more = s->ctx->host->alloc(s->ctx, 2 * s->cap * sizeof(*more))))
         return -1;
-    memcpy(more, s->heap, k * sizeof(*more));
+    memcpy(more, s->heap, s->n * sizeof(*more));
+    memcpy(more + 2 * s->cap - s->rest, s->heap + s->cap - s->rest, s->rest * sizeof(*more));
     s->ctx->host->free(s->ctx, s->heap);
     s->heap = more;
     s->cap *= 2;
@@ -82,12 +96,66 @@ static int push(struct simplify *s, const struct edge *e)
 {
     uint64_t i;
 
-    if (s->n == s->cap && make_room(s))
+    if (s->n + s->rest == s->cap && make_room(s))
         return -1;
+    if (e->cost > s->upto) {
+        s->heap[s->cap - ++s->rest] = *e;
+        return 0;
+    }
     for (i = s->n++; i > 0 && less(e, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
         s->heap[i] = s->heap[(i - 1) / 2];
     s->heap[i] = *e;
     return 0;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* the cost up to which about a sixteenth of what lies at the end goes next */
+static double next_cost(const struct simplify *s)
+{
+    double sample[256];
+    uint64_t step = s->rest / 256, from = s->cap - s->rest;
+
+    if (step == 0)
+        return INFINITY;
+    for (uint64_t i = 0; i < 256; i++)
+        sample[i] = s->heap[from + i * step].cost;
+    qsort(sample, 256, sizeof(*sample), by_cost);
+    return sample[16];
+}
+
+/* The heap is empty: the cheapest of the rest become it; false when nothing is left. */
+static bool refill(struct simplify *s)
+{
+    uint64_t lo, hi;
+
+    drop_stale(s);
+    if (!s->rest)
+        return false;
+    s->upto = next_cost(s);
+    lo = s->cap - s->rest;
+    hi = s->cap;
+    while (lo < hi) { /* the cheap ones to the front of the rest, then to the front of all */
+        struct edge e = s->heap[lo];
+
+        if (!(e.cost > s->upto)) {
+            lo++;
+            continue;
+        }
+        s->heap[lo] = s->heap[--hi];
+        s->heap[hi] = e;
+    }
+    s->n = lo - (s->cap - s->rest);
+    memmove(s->heap, s->heap + s->cap - s->rest, s->n * sizeof(*s->heap));
+    s->rest -= s->n;
+    for (uint64_t i = s->n / 2; i-- > 0;)
+        sift_down(s->heap, i, s->n);
+    return true;
 }
 
 static struct edge pop(struct simplify *s)
@@ -425,6 +493,7 @@ static int prepare(struct simplify *s, const struct recon_mesh *m)
     if (topo_build(s->ctx, m, &t) || mesh_copy(s->ctx, m, false, true, &s->m))
         goto out;
     s->cap = t.edges + t.edges / 2 + 64;
+    s->upto = -INFINITY;
     if (!(s->q = host->alloc(s->ctx, m->vertices * sizeof(*s->q))) || !(s->head = host->alloc(s->ctx, 4 * m->vertices)) ||
         !(s->next = host->alloc(s->ctx, 12 * m->faces)) || !(s->age = host->alloc(s->ctx, 4 * m->vertices)) ||
         !(s->mark = host->alloc(s->ctx, 4 * m->vertices)) || !(s->locked = host->alloc(s->ctx, m->vertices)) ||
@@ -477,7 +546,7 @@ static bool enough(const struct simplify *s, const struct recon_value *p)
 
 static int work(struct simplify *s, const struct recon_value *p)
 {
-    for (uint64_t turn = 0; s->n && !enough(s, p); turn++) {
+    for (uint64_t turn = 0; !enough(s, p) && (s->n || refill(s)); turn++) {
         struct edge e = pop(s);
 
         if (!stale(s, &e) && collapse(s, &e))
