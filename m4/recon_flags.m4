@@ -24,7 +24,7 @@ AC_DEFUN([RECON_FLAGS], [
   AC_ARG_ENABLE([coverage], [AS_HELP_STRING([--enable-coverage], [instrument for gcov])],
     [], [enable_coverage=no])
   COV_FLAGS=
-  AS_IF([test "x$enable_coverage" = xyes], [COV_FLAGS="--coverage -O0 -fprofile-update=atomic"])
+  AS_IF([test "x$enable_coverage" = xyes], [COV_FLAGS="--coverage -fprofile-update=atomic"; CFLAGS="$CFLAGS -O0"])
 
   AC_ARG_ENABLE([fuzzing],
     [AS_HELP_STRING([--enable-fuzzing], [build the libFuzzer targets of tests/fuzz (CC=clang)])],

@@ -87,7 +87,7 @@ static void outcome(struct file *f, uint64_t i, const struct report_dataset *o)
     uint32_t attempts = d->attempts + (f->l->marks[i].file != f->l->file);
 
     f->l->marks[i].file = f->l->file;
-    if (d->state == STATE_DONE) {
+    if (d->state == STATE_DONE && (o->state != STATE_DONE || o->reason)) { /* a reason: another had published it */
         d->attempts = attempts;
         return;
     }

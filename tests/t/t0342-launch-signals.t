@@ -12,8 +12,8 @@ begin() { # begin OPTIONS... -- SCRIPT: runs in the background, waits until the 
     rm -f "$T/up"
     opts=
     while [ "$1" != -- ]; do opts="$opts $1"; shift; done
-    env --default-signal=INT,QUIT recon-launch --pin "$T/p.pin" $opts -- "$sh" -c "$2" >"$T/out" 2>"$T/err" </dev/null &
-    L=$! # sh starts what runs beside it with INT and QUIT ignored
+    env --default-signal=HUP,INT,QUIT recon-launch --pin "$T/p.pin" $opts -- "$sh" -c "$2" >"$T/out" 2>"$T/err" </dev/null &
+    L=$! # sh starts what runs beside it with INT and QUIT ignored, and nohup with HUP
     until_true 10 test -e "$T/up" || not_ok 'the program starts' "$(cat "$T/err")"
 }
 export T
