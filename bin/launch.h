@@ -71,6 +71,7 @@ struct launch {
     const char *pin_path, *run_path;
     uint32_t sub, slot;
     bool check_only, exec, no_bind, jsonl, verbose;
+    bool each; /* PROGRAM runs once for each dataset: asked, or found by its arguments */
     struct strv skip;
     double grace_ms;
     char **argv; /* PROGRAM ARG... NULL; argv[0] NULL with check_only alone */
@@ -81,7 +82,7 @@ struct launch {
     struct submap map;
     const uint32_t *datasets; /* of the slot */
     uint32_t n_datasets, attempt;
-    bool each; /* PROGRAM runs once for each dataset */
+    struct strv all_columns; /* of the run's datasets */
     struct strv columns; /* of the run's datasets, that arguments ask for */
     struct events *events; /* nowhere without --run */
     int events_fd;         /* its descriptor as the program gets it, -1 none */

@@ -66,16 +66,14 @@ static void want(struct launch *l, const char *column)
 int slot_wanted(struct launch *l, struct err *err)
 {
     char *const *args = l->argv + 1;
-    struct strv all = { 0 };
     bool braces = false;
 
     for (char *const *a = args; *a; a++)
         braces |= strchr(*a, '{') != NULL;
-    if (braces && run_columns(l->run, &all, err))
+    if ((braces || l->each) && run_columns(l->run, &l->all_columns, err))
         return -1;
-    for (size_t i = 0; i < all.n; i++)
-        want(l, all.v[i]);
-    strv_release(&all);
+    for (size_t i = 0; i < l->all_columns.n; i++)
+        want(l, l->all_columns.v[i]);
     for (uint32_t i = 0; i < l->n_datasets && braces; i++) { /* a run without that list */
         struct dataset d = { 0 };
 
@@ -85,7 +83,7 @@ int slot_wanted(struct launch *l, struct err *err)
             want(l, d.columns[c].key);
         dataset_release(&d);
     }
-    l->each = braces && (l->columns.n || holds(args, "dataset") || holds(args, "out"));
+    l->each = l->each || (braces && (l->columns.n || holds(args, "dataset") || holds(args, "out")));
     return 0;
 }
 
@@ -123,11 +121,29 @@ static int publish(struct launch *l, const char *work, const struct dataset *d, 
     return rc;
 }
 
+/* What a program that is run once a dataset finds in its environment; a column that this dataset lacks is unset. */
+static void dataset_environment(struct launch *l, const struct dataset *d, uint32_t index, const char *work)
+{
+    char number[16];
+
+    snprintf(number, sizeof(number), "%u", index);
+    env_set(&l->env, "RECON_DATASET", number);
+    env_set(&l->env, "RECON_DATASET_NAME", d->name);
+    env_set(&l->env, "RECON_DATASET_PATH", d->path);
+    env_set(&l->env, "RECON_OUT", work);
+    for (size_t i = 0; i < l->all_columns.n; i++) {
+        char *name = dataset_variable(l->all_columns.v[i]);
+
+        env_set(&l->env, name, dataset_column(d, l->all_columns.v[i]));
+        free(name);
+    }
+}
+
 /* The program in its folder; what it made is published when it ends well. ret: exit and reason of the dataset event. */
 static int run_one(struct launch *l, const char *path, const struct dataset *d, uint32_t index,
                    struct event_dataset *ret, char **ret_reason, struct err *err)
 {
-    char *work = run_work_dir(l->run, index, l->sub, l->slot, l->attempt, err), number[16];
+    char *work = run_work_dir(l->run, index, l->sub, l->slot, l->attempt, err);
     struct strv argv = { 0 };
     struct ended e = { 0 };
     int rc = -1;
@@ -140,8 +156,7 @@ static int run_one(struct launch *l, const char *path, const struct dataset *d, 
         strv_add(&argv, filled);
         free(filled);
     }
-    snprintf(number, sizeof(number), "%u", index);
-    env_set(&l->env, "RECON_DATASET", number);
+    dataset_environment(l, d, index, work);
     if (keeper_run(&l->keeper, path, argv.v, l->env.v, &e, err))
         goto out;
     launch_account(l, &e);

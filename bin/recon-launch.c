@@ -14,13 +14,14 @@
 
 /* ---- command line ---------------------------------------------------------------------------------------------- */
 
-enum { OPT_RUN = 256, OPT_SUB, OPT_TASK, OPT_CHECK, OPT_EXEC, OPT_SKIP, OPT_FORMAT, OPT_GRACE, OPT_NO_BIND, OPT_TASK_PROLOG };
+enum { OPT_RUN = 256, OPT_SUB, OPT_TASK, OPT_CHECK, OPT_EXEC, OPT_SKIP, OPT_FORMAT, OPT_GRACE, OPT_NO_BIND, OPT_TASK_PROLOG, OPT_EACH };
 
 static const struct argp_option options[] = {
     { "pin", 'p', "PIN", 0, "what was promised: libraries and environment (default: RECON_PIN)", 0 },
     { "run", OPT_RUN, "RUN", 0, "run directory that the task is recorded in", 0 },
     { "sub", OPT_SUB, "N", 0, "number of the submission in RUN", 0 },
     { "task", OPT_TASK, "SLOT", 0, "array slot of this task", 0 },
+    { "each", OPT_EACH, NULL, 0, "run PROGRAM once for each dataset of the task even if no argument asks for one", 0 },
     { "check-only", OPT_CHECK, NULL, 0, "judge, print the findings and end", 0 },
     { "exec", OPT_EXEC, NULL, 0, "judge, then become PROGRAM: no watching, no record", 0 },
     { "skip", OPT_SKIP, "RULE", 0, "leave a rule out; may be repeated", 0 },
@@ -60,6 +61,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case OPT_RUN: l->run_path = arg; break;
     case OPT_SUB: a->bad |= parse_u32("sub", arg, &l->sub); a->sub = true; break;
     case OPT_TASK: a->bad |= parse_u32("task", arg, &l->slot); a->task = true; break;
+    case OPT_EACH: l->each = true; break;
     case OPT_CHECK: l->check_only = true; break;
     case OPT_EXEC: l->exec = true; break;
     case OPT_TASK_PROLOG: a->prolog = true; break;
@@ -91,6 +93,8 @@ static int check_usage(const struct launch *l, const struct asked *a)
         return cli_error(CODE_USAGE, "no program: recon-launch --pin PIN -- PROGRAM ARG...");
     if (!l->run_path != !a->sub || !l->run_path != !a->task)
         return cli_error(CODE_USAGE, "--run, --sub and --task go together");
+    if (l->each && !l->run_path)
+        return cli_error(CODE_USAGE, "--each goes with --run, whose datasets it means");
     if (l->exec && l->run_path)
         return cli_error(CODE_USAGE, "--exec leaves nobody to record how the task ends: not with --run");
     for (size_t i = 0; i < l->skip.n; i++) {
@@ -340,6 +344,7 @@ static void launch_release(struct launch *l)
     findings_release(&l->findings);
     strv_release(&l->env);
     strv_release(&l->columns);
+    strv_release(&l->all_columns);
     strv_release(&l->skip);
     facts_release(&l->facts);
     pin_release(&l->pin);

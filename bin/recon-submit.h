@@ -8,7 +8,7 @@
 #include "sched/sched.h"
 
 struct options {
-    const char *job_conf, *datasets, *run_dir;
+    const char *job_conf, *datasets, *run_dir, *wrap_script;
     const char *resume, *cancel, *watch_run; /* RUN */
     struct strv program;                     /* what stands after "--" */
     struct conf_map sbatch;                  /* sbatch's options */
@@ -35,6 +35,7 @@ struct order {
     char *cwd, *path, *hex;        /* path: of the run directory */
     char *pipeline;                /* its file; NULL: a program */
     struct str pipeline_text;      /* as it goes into the run */
+    struct wrapped wrapped;        /* the user's script; empty: none */
     char *template_path;
     struct str template_text;
     char *exclude;
@@ -57,6 +58,8 @@ struct order {
 /* submit_order.c: what is wanted, before anything is written */
 int order_read(struct order *x, struct err *err);     /* spec, datasets, template */
 int order_settle(struct order *x, struct err *err);   /* device, program or pipeline, pin */
+#define WRAPPED_COPY "wrapped.sh" /* in the run directory: the user's script as it runs */
+int order_script(struct order *x, const char *path, struct err *err); /* x->wrapped and argv, from the script or its copy */
 void order_release(struct order *x);
 int order_find_done_by(struct order *x, const struct strv *columns, struct err *err); /* by the program's placeholders */
 

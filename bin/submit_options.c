@@ -4,11 +4,12 @@
 
 #include <stdlib.h>
 
-enum { K_DATASETS = 256, K_RUN_DIR, K_SET, K_SHOW, K_DRY, K_TEST, K_LOCAL, K_PARSABLE, K_RESUME, K_REDO, K_WATCH,
+enum { K_DATASETS = 256, K_RUN_DIR, K_WRAP, K_SET, K_SHOW, K_DRY, K_TEST, K_LOCAL, K_PARSABLE, K_RESUME, K_REDO, K_WATCH,
        K_CANCEL, K_CLOSING, K_HOLD, K_SBATCH = 1024 };
 
 static const struct argp_option own[] = {
     { "datasets", K_DATASETS, "LIST", 0, "One path a line; .tsv or .jsonl: more columns", 1 },
+    { "wrap-script", K_WRAP, "SCRIPT", 0, "An sbatch script of your own, run once a dataset; what stands after -- are its arguments", 1 },
     { "set", K_SET, "KEY=VALUE", 0, "A key of job.conf over what the files say; may be given again", 1 },
     { "run-dir", K_RUN_DIR, "RUN", 0, "The run directory (default: runs/NAME-<8 hex>)", 1 },
     { "show-config", K_SHOW, NULL, 0, "Print the job with all layers merged, and end", 2 },
@@ -75,6 +76,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
     switch (key) {
     case K_DATASETS: o->datasets = value; break;
     case K_RUN_DIR: o->run_dir = value; break;
+    case K_WRAP: o->wrap_script = value; break;
     case K_SET: strv_add(&o->set, value); break;
     case K_SHOW: o->show_config = true; break;
     case K_DRY: o->dry_run = true; break;
@@ -123,7 +125,7 @@ static struct argp_option *all_options(void)
 
 static int count_modes(const struct options *o)
 {
-    return !!o->cancel + !!o->hold_run + !!o->resume + !!o->watch_run + !!(o->job_conf || o->datasets || o->program.n);
+    return !!o->cancel + !!o->hold_run + !!o->resume + !!o->watch_run + !!(o->job_conf || o->datasets || o->program.n || o->wrap_script);
 }
 
 static int check(struct options *o, struct err *err)
@@ -136,10 +138,14 @@ static int check(struct options *o, struct err *err)
         return err_set(err, CODE_USAGE, "what is to be run? JOB.conf, or --datasets LIST -- PROGRAM ARG...; see --help");
     if (count_modes(o) > 1 && (o->cancel || o->hold_run || o->resume || o->watch_run))
         return err_set(err, CODE_USAGE, "--resume, --watch=RUN, --cancel and --hold-agreed take a run alone, no job beside it");
+    if (o->job_conf && o->wrap_script)
+        return err_set(err, CODE_USAGE, "both '%s' and --wrap-script; write script = \"%s\" into the former", o->job_conf,
+                       o->wrap_script);
     if (o->job_conf && o->program.n)
         return err_set(err, CODE_USAGE, "both '%s' and a program after '--'; one says what to run", o->job_conf);
-    if (o->program.n && !o->datasets)
-        return err_set(err, CODE_USAGE, "--datasets LIST is missing: what '%s' is to be run over", o->program.v[0]);
+    if ((o->program.n || o->wrap_script) && !o->datasets)
+        return err_set(err, CODE_USAGE, "--datasets LIST is missing: what '%s' is to be run over",
+                       o->wrap_script ? o->wrap_script : o->program.v[0]);
     if (o->local && (o->watch || o->test_only))
         return err_set(err, CODE_USAGE, "--local shows its progress itself and asks no cluster");
     if (o->resume && o->run_dir)
@@ -166,10 +172,10 @@ static char *hint(const char *name)
 int options_parse(int argc, char **argv, struct options *o)
 {
     struct argp_option *rows = all_options();
-    struct argp argp = { rows, parse, "JOB.conf\n--datasets LIST -- PROGRAM ARG...\n--resume RUN\n--watch=RUN\n--cancel RUN\n--hold-agreed RUN",
+    struct argp argp = { rows, parse, "JOB.conf\n--datasets LIST -- PROGRAM ARG...\n--wrap-script SCRIPT --datasets LIST [-- ARG...]\n--resume RUN\n--watch=RUN\n--cancel RUN\n--hold-agreed RUN",
                          "Submits one task or more over a list of datasets to Slurm, or runs them here.\v"
                          "In PROGRAM's arguments {dataset} is a dataset's path, {out} the folder for its results, "
-                         "{COLUMN} a column of the list.",
+                         "{COLUMN} a column of the list. A wrapped script finds them in RECON_DATASET_PATH, RECON_OUT, RECON_COLUMN_NAME.",
                          NULL, NULL, NULL };
     struct err err = { 0 };
     int rest, rc = cli_parse_hinted(&argp, argc, argv, &rest, o, hint);

@@ -13,28 +13,11 @@ extern char **environ;
 
 /* ---- spec ---- */
 
-/* "…/fuse.py" gives fuse.py; what a name may not hold becomes '-'. */
-static char *name_of_program(const char *program)
-{
-    char *name = xstrdup(path_base(program));
-
-    for (char *p = name; *p; p++)
-        if (!isalnum((unsigned char)*p) && (p == name || !strchr("._-", *p)))
-            *p = p == name ? 'x' : '-';
-    if (strlen(name) > 40)
-        name[40] = 0;
-    if (!*name) {
-        free(name);
-        name = xstrdup("run");
-    }
-    return name;
-}
-
 static void take_program(struct order *x)
 {
     const struct strv *p = &x->o->program;
 
-    if (!p->n)
+    if (!p->n || x->o->wrap_script)
         return;
     strv_release(&x->spec.program);
     strv_copy(&x->spec.program, p);
@@ -43,26 +26,32 @@ static void take_program(struct order *x)
         x->spec.program.v[0] = path_absolute(p->v[0]);
     }
     if (!x->spec.name)
-        x->spec.name = name_of_program(p->v[0]);
+        x->spec.name = spec_name_of(p->v[0]);
 }
 
 int order_read(struct order *x, struct err *err)
 {
-    struct strv set = { 0 }, ignored = { 0 };
+    struct strv set = { 0 }, ignored = { 0 }, script = { 0 };
     struct spec_source source = { .file = x->o->job_conf, .env = environ, .set = &set, .options = &x->o->sbatch };
     int rc;
 
     strv_copy(&set, &x->o->set);
     if (x->o->datasets)
         strv_addf(&set, "datasets=%s", x->o->datasets);
+    if (x->o->wrap_script) {
+        strv_add(&script, x->o->wrap_script);
+        for (size_t i = 0; i < x->o->program.n; i++)
+            strv_add(&script, x->o->program.v[i]);
+        source.script = &script;
+    }
     rc = spec_load(&source, &x->spec, &ignored, err);
     for (size_t i = 0; rc == 0 && i < ignored.n; i++)
         cli_warn("%s", ignored.v[i]);
     if (rc == 0) {
         take_program(x);
         if (!x->spec.name && x->spec.pipeline)
-            x->spec.name = name_of_program(x->spec.pipeline);
-        if (x->o->datasets && !x->o->job_conf && !x->spec.program.n && !x->spec.pipeline)
+            x->spec.name = spec_name_of(x->spec.pipeline);
+        if (x->o->datasets && !x->o->job_conf && !x->spec.program.n && !x->spec.pipeline && !x->spec.script.n)
             rc = err_set(err, CODE_USAGE, "no program after --: recon-submit --datasets '%s' -- PROGRAM ARG...", x->o->datasets);
         else
             rc = spec_check(&x->spec, err);
@@ -70,6 +59,7 @@ int order_read(struct order *x, struct err *err)
         conf_defaults(spec_rows, &x->spec);
     }
     strv_release(&ignored);
+    strv_release(&script);
     strv_release(&set);
     return rc;
 }
@@ -86,17 +76,6 @@ static int read_trusted(const struct order *x, const char *path, struct str *ret
     return rc ? rc : file_read(path, FILE_MAX_DEFAULT, ret, err);
 }
 
-static void drop_returns(struct str *t)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < t->len; i++)
-        if (t->s[i] != '\r' || t->s[i + 1] != '\n')
-            t->s[kept++] = t->s[i];
-    t->s[kept] = 0;
-    t->len = kept;
-}
-
 static int find_template(struct order *x, struct err *err)
 {
     struct spec_place place = { x->cwd, getenv("HOME"), NULL };
@@ -105,10 +84,8 @@ static int find_template(struct order *x, struct err *err)
     x->template_path = spec_find(&place, "templates", x->spec.template ? x->spec.template : "default", ".sbatch", err);
     if (!x->template_path || read_trusted(x, x->template_path, &x->template_text, err))
         return -1;
-    if (strstr(x->template_text.s ? x->template_text.s : "", "\r\n")) {
+    if (text_drop_returns(&x->template_text))
         cli_warn("template '%s' has DOS line ends, which are left out of the script", x->template_path);
-        drop_returns(&x->template_text);
-    }
     shipped = path_part("share/recon/templates/");
     if (!str_starts(x->template_path, shipped)) { /* --resume may be called from another folder */
         free(x->spec.template);
@@ -219,6 +196,59 @@ static int find_program(struct order *x, struct err *err)
     return 0;
 }
 
+/* ---- a script of the user's own ---- */
+
+/* Each column becomes a variable: two of one name would be one. */
+static int check_variables(const struct strv *columns, struct err *err)
+{
+    struct strv names = { 0 };
+    int rc = 0;
+
+    for (size_t i = 0; i < columns->n && rc == 0; i++) {
+        char *name = dataset_variable(columns->v[i]);
+
+        if (strv_has(&names, name))
+            rc = err_set(err, CODE_USAGE, "column '%s' and another both become variable %s; rename one", columns->v[i], name);
+        strv_add(&names, name);
+        free(name);
+    }
+    strv_release(&names);
+    return rc;
+}
+
+/* What the launcher starts: the interpreter, and the run's own copy. */
+int order_script(struct order *x, const char *path, struct err *err)
+{
+    char *copy = path_join(x->path, WRAPPED_COPY);
+
+    if (wrapped_load(path, &x->wrapped, err) == 0) {
+        strv_copy(&x->argv, &x->wrapped.interpreter);
+        strv_add(&x->argv, copy);
+        for (size_t i = 1; i < x->spec.script.n; i++)
+            strv_add(&x->argv, x->spec.script.v[i]);
+    }
+    free(copy);
+    return x->argv.n ? 0 : -1;
+}
+
+static int find_script(struct order *x, struct err *err)
+{
+    const char *path = x->spec.script.v[0];
+    uid_t *trusted = spec_trusted(&x->spec);
+    struct strv columns = { 0 };
+    int rc = file_trusted(path, trusted, err);
+
+    free(trusted);
+    order_name(x);
+    datasets_columns(&x->datasets, &columns);
+    if (rc == 0)
+        rc = check_variables(&columns, err) || order_script(x, path, err) || cli_executable(x->argv.v[0], err) ? -1 : 0;
+    for (size_t i = 0; i < x->wrapped.notes.n && rc == 0; i++)
+        cli_warn("%s", x->wrapped.notes.v[i]);
+    strv_release(&columns);
+    return rc;
+}
+
 /* What a shell or a pattern writes in braces is no placeholder: "${HOME}", "{a,b}", "{ print }". */
 static bool like_column(const char *arg, const char *place, const char *name)
 {
@@ -227,7 +257,7 @@ static bool like_column(const char *arg, const char *place, const char *name)
     return !name[n] && (isalpha((unsigned char)*name) || *name == '_') && (place == arg || place[-1] != '$');
 }
 
-static int unknown_hole(const struct order *x, const struct strv *columns, const char *name, struct err *err)
+static int unknown_hole(const struct strv *args, const struct strv *columns, const char *name, struct err *err)
 {
     struct strv known = { 0 };
     const char *near;
@@ -237,8 +267,7 @@ static int unknown_hole(const struct order *x, const struct strv *columns, const
     for (size_t i = 0; i < columns->n; i++)
         strv_add(&known, columns->v[i]);
     near = str_nearest(name, known.v, sizeof(*known.v), known.n);
-    err_set(err, CODE_USAGE, "an argument of '%s' asks for '{%s}', a column that no dataset has%s%s%s", x->spec.program.v[0],
-            name, near ? "; the nearest is '{" : "; if the program shall get those words, put its call into a script",
+    err_set(err, CODE_USAGE, "an argument of '%s' asks for '{%s}', a column that no dataset has%s%s%s", args->v[0], name, near ? "; the nearest is '{" : "; if the program shall get those words, put its call into a script",
             near ? near : "", near ? "}'" : "");
     strv_release(&known);
     return -1;
@@ -246,11 +275,12 @@ static int unknown_hole(const struct order *x, const struct strv *columns, const
 
 int order_find_done_by(struct order *x, const struct strv *columns, struct err *err)
 {
-    bool each = false, out = false;
+    const struct strv *args = x->spec.script.n ? &x->spec.script : &x->spec.program;
+    bool each = false, out = x->spec.script.n > 0; /* a script has its folder in a variable */
     int rc = 0;
 
-    for (size_t i = 1; i < x->spec.program.n && rc == 0; i++) {
-        const char *arg = x->spec.program.v[i], *s = arg, *place;
+    for (size_t i = 1; i < args->n && rc == 0; i++) {
+        const char *arg = args->v[i], *s = arg, *place;
         char *name;
 
         while (rc == 0 && (place = next_hole(s, &name))) {
@@ -262,7 +292,7 @@ int order_find_done_by(struct order *x, const struct strv *columns, struct err *
             else if (like_column(arg, place, name) && x->run) /* an old run was taken as it is */
                 each = true;
             else if (like_column(arg, place, name))
-                rc = unknown_hole(x, columns, name, err);
+                rc = unknown_hole(args, columns, name, err);
             free(name);
         }
     }
@@ -416,7 +446,7 @@ int order_settle(struct order *x, struct err *err)
         strv_add(&x->argv, "--device");
         strv_add(&x->argv, name_of(device_names, x->spec.device));
         free(runner);
-    } else if (find_program(x, err)) {
+    } else if (x->spec.script.n ? find_script(x, err) : find_program(x, err)) {
         return -1;
     }
     return settle_pin(x, err);
@@ -430,6 +460,7 @@ void order_release(struct order *x)
     strv_release(&x->argv);
     strv_release(&x->env);
     str_release(&x->pipeline_text);
+    wrapped_release(&x->wrapped);
     str_release(&x->template_text);
     run_free(x->run);
     if (x->lock >= 0)

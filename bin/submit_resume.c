@@ -58,7 +58,7 @@ static int read_template(struct order *x, struct err *err)
 
 static int read_launch(struct order *x, struct err *err)
 {
-    char *pin = path_join(x->path, "env.pin"), *runner;
+    char *pin = path_join(x->path, "env.pin"), *runner, *copy;
     struct strv columns = { 0 };
     int rc = pin_read(pin, &x->pin, err) || run_columns(x->run, &columns, err) || order_find_done_by(x, &columns, err) ? -1 : 0;
 
@@ -72,10 +72,14 @@ static int read_launch(struct order *x, struct err *err)
         strv_add(&x->argv, "--device");
         strv_add(&x->argv, name_of(device_names, x->spec.device));
         free(runner);
+    } else if (x->spec.script.n) {
+        copy = path_join(x->path, WRAPPED_COPY);
+        rc = order_script(x, copy, err);
+        free(copy);
     } else {
         strv_copy(&x->argv, &x->spec.program);
     }
-    return 0;
+    return rc;
 }
 
 /* "kitchen-7f3a91c2.0" gives 7f3a91c2. */

@@ -87,7 +87,8 @@ int run_begin(struct order *x, struct err *err)
         return -1;
     x->made = true;
     if (run_lock(x, err) == 0 && put_spec(x, err) == 0 && put_pin(x, err) == 0 &&
-        (!x->pipeline || put_file(x, "pipeline.conf", &x->pipeline_text, err) == 0))
+        (!x->pipeline || put_file(x, "pipeline.conf", &x->pipeline_text, err) == 0) &&
+        (!x->wrapped.text.len || put_file(x, WRAPPED_COPY, &x->wrapped.text, err) == 0))
         return 0;
     run_undo(x, err->text);
     return -1;
@@ -169,7 +170,7 @@ int part_make(struct order *x, struct part *p, uint32_t sub, uint64_t from, cons
     uint64_t most = (uint64_t)x->slots_max * x->per_task;
     char *mask = umask_text(), *dir = chdir_path(x), *launcher = path_part("bin/recon-launch"), *saved = NULL;
     struct script s = { .spec = &x->spec, .pin = &x->pin, .run = x->path, .sub = sub, .chdir = dir,
-                        .exclude = x->exclude, .umask = mask, .launcher = launcher, .argv = &x->argv,
+                        .exclude = x->exclude, .umask = mask, .launcher = launcher, .argv = &x->argv, .each = x->spec.script.n > 0,
                         .template_text = x->template_text.s, .template_name = x->template_path };
     int rc;
 

@@ -71,7 +71,7 @@ static const struct sbatch_option *by_letter(char letter)
     return NULL;
 }
 
-static void put(struct directives *d, const struct sbatch_option *o, const char *value)
+static struct directive *put(struct directives *d, const struct sbatch_option *o, const char *value)
 {
     struct directive *x = NULL;
 
@@ -83,10 +83,11 @@ static void put(struct directives *d, const struct sbatch_option *o, const char 
     free(x->value);
     x->option = o;
     x->value = xstrdup(value);
+    return x;
 }
 
 /* arg: "--name=value", "--name", "-x", "-xvalue"; a value may be the next argument. */
-static int take(struct directives *d, char *arg, const char **at, struct err *err)
+static int take(struct directives *d, char *arg, const char **at, int line, struct err *err)
 {
     const struct sbatch_option *o;
     char *value = NULL, *next = NULL;
@@ -117,18 +118,18 @@ static int take(struct directives *d, char *arg, const char **at, struct err *er
     else if (value && o->check && o->check(value))
         rc = err_set(err, CODE_USAGE, "'--%s' wants %s, found '%s'", o->name, o->form, value);
     else
-        put(d, o, value);
+        put(d, o, value)->line = line;
     free(next);
     return rc;
 }
 
-static int parse_line(const char *line, struct directives *d, struct err *err)
+static int parse_line(const char *line, int number, struct directives *d, struct err *err)
 {
     char *arg;
     int got;
 
     while ((got = next_argument(&line, &arg)) == 1) {
-        int rc = take(d, arg, &line, err);
+        int rc = take(d, arg, &line, number, err);
 
         free(arg);
         if (rc)
@@ -152,7 +153,7 @@ int directives_parse(const char *script, const char *name, struct directives *re
         if (str_starts(line, "#SBATCH") && commands)
             rc = err_set(err, CODE_USAGE, "a directive after the first command, which sbatch would ignore");
         else if (str_starts(line, "#SBATCH"))
-            rc = parse_line(line + 7, &d, err);
+            rc = parse_line(line + 7, number, &d, err);
         else if (line[blank] && line[blank] != '#')
             commands = true;
         free(line);

@@ -50,6 +50,7 @@ extern const struct name via_names[];
 struct spec { /* texts owned; paths absolute once loaded */
     char *name, *datasets, *pipeline;
     struct strv program;       /* argv; or a pipeline */
+    struct strv script;        /* an sbatch script of the user's and its arguments; or one of the above */
     int device;                /* enum spec_device */
     char *pin, *template;      /* NULL: captured now, "default" */
     struct conf_map params;    /* "step.parameter" */
@@ -75,6 +76,7 @@ struct spec_source {
     char *const *env;               /* for HOME, SBATCH_* and RECON_* */
     const struct strv *set;         /* "key=value" of --set; may be NULL */
     const struct conf_map *options; /* sbatch's options from the command line; may be NULL */
+    const struct strv *script;      /* of --wrap-script: the script and its arguments; may be NULL */
     const char *root;               /* before /etc, for tests; NULL: "" */
     bool alone;                     /* file holds all layers already (RUN/job.conf): only set and options over it */
 };
@@ -93,11 +95,15 @@ char *spec_find(const struct spec_place *p, const char *kind, const char *name, 
 /* uids of trusted_owners ended by -1, for file_trusted; owned by the caller. */
 uid_t *spec_trusted(const struct spec *s);
 
+/* A name for a run from a program's or a job's: the last part of a path; what a name may not hold becomes '-'. Owned. */
+char *spec_name_of(const char *text);
+
 /* ---- the script ------------------------------------------------------------------------------------ */
 
 struct directive {
     const struct sbatch_option *option;
     char *value; /* NULL: a flag, or an optional value left out */
+    int line;    /* where it was read, 0: it was not */
 };
 struct directives {
     struct directive *v;
@@ -110,6 +116,21 @@ void directives_release(struct directives *d);
  * table's names. CODE_USAGE "NAME:LINE: ...". */
 int directives_parse(const char *script, const char *name, struct directives *ret, struct err *err);
 
+/* A script of the user's own, written for sbatch. Its directives are read as sbatch reads them and become a layer of the
+ * spec, over the files that were read before and under SBATCH_*; its text is data and runs once a dataset. */
+struct wrapped {
+    struct str text;            /* whole, DOS line ends left out */
+    struct strv interpreter;    /* of its first line: a path, perhaps one argument */
+    struct directives directives; /* all of them options that a spec takes */
+    char *job_name;             /* its --job-name; NULL */
+    struct strv notes;          /* what a person should know, each with file and line */
+};
+/* CODE_USAGE with "FILE:LINE: ": a late directive, an option that breaks the split or is unknown, a value of the wrong form;
+ * no first line with #!. Otherwise as file_read. */
+int wrapped_load(const char *path, struct wrapped *ret, struct err *err);
+void wrapped_release(struct wrapped *w);
+bool text_drop_returns(struct str *t); /* "\r\n" to "\n"; whether there was one */
+
 struct script {
     const struct spec *spec;
     const struct pin *pin;     /* its variables are exported */
@@ -121,6 +142,7 @@ struct script {
     const char *umask;         /* "0027" */
     const char *launcher;      /* path of recon-launch */
     const struct strv *argv;   /* what the launcher starts: the runner with its options, or the user's program */
+    bool each;                 /* once a dataset, whatever its arguments hold */
     const char *template_text, *template_name;
 };
 /* Renders the script. Every value is validated (a newline in a path or directive is refused) and quoted for its place;

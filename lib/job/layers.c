@@ -10,7 +10,7 @@
 struct load {
     const struct spec_source *source;
     struct conf *all;            /* the merged files */
-    char *base_datasets, *base_pipeline, *base_program, *base_pin, *base_template; /* folders of the layers that said so */
+    char *base_datasets, *base_pipeline, *base_program, *base_script, *base_pin, *base_template; /* folders of the layers that said so */
     struct strv over;            /* sbatch options that a layer above SBATCH_* names */
     struct conf_map params_from; /* for the spec */
 };
@@ -56,6 +56,73 @@ static void note_params(struct load *l, const struct conf_map *params, const cha
     }
 }
 
+/* KEY="VALUE" for conf_assign; owned. */
+static char *text_assignment(const char *key, const char *value)
+{
+    struct str t = { 0 };
+
+    str_addf(&t, "%s=\"", key);
+    for (const char *p = value; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            str_add(&t, "\\");
+        str_addn(&t, p, 1);
+    }
+    str_add(&t, "\"");
+    return str_take(&t);
+}
+
+/* ---- a script of the user's own ---- */
+
+static int assign(struct conf *c, const char *key, const char *value, struct err *err)
+{
+    char *text = value ? text_assignment(key, value) : xasprintf("%s=true", key);
+    int rc = conf_assign(c, text, err);
+
+    free(text);
+    return rc;
+}
+
+/* Its directives, as a layer of their own. */
+static int add_script(struct load *l, const char *path, struct err *err)
+{
+    struct conf *c = conf_new(path);
+    struct wrapped w = { 0 };
+    char *base = xstrdup(path_base(path)), *name;
+    int rc = wrapped_load(path, &w, err);
+
+    if (strrchr(base, '.') && strrchr(base, '.') != base)
+        *strrchr(base, '.') = 0;
+    name = spec_name_of(w.job_name ? w.job_name : base);
+    if (rc == 0)
+        rc = assign(c, "name", name, err);
+    for (size_t i = 0; i < w.directives.n && rc == 0; i++) {
+        char *key = xasprintf("sbatch.%s", w.directives.v[i].option->name);
+
+        rc = assign(c, key, w.directives.v[i].value, err);
+        free(key);
+    }
+    if (rc == 0)
+        conf_merge(l->all, c);
+    conf_free(c);
+    wrapped_release(&w);
+    free(base);
+    free(name);
+    return rc;
+}
+
+static int add_script_of(struct load *l, const struct spec *s, const char *dir, struct err *err)
+{
+    char *path;
+    int rc;
+
+    if (!s->script.n || l->source->alone || l->source->script)
+        return 0;
+    path = path_join(dir, s->script.v[0]);
+    rc = add_script(l, path, err);
+    free(path);
+    return rc;
+}
+
 /* file: for messages; dir: what its relative paths are relative to. */
 static int add_layer(struct load *l, const struct conf *c, const char *file, const char *dir, bool over,
                      struct err *err)
@@ -65,7 +132,10 @@ static int add_layer(struct load *l, const struct conf *c, const char *file, con
 
     if (rc == 0)
         rc = check_sbatch(&s.sbatch, file, err);
+    if (rc == 0)
+        rc = add_script_of(l, &s, dir, err);
     if (rc == 0) {
+        base_of(&l->base_script, dir, s.script.n);
         base_of(&l->base_datasets, dir, s.datasets);
         base_of(&l->base_pipeline, dir, s.pipeline);
         base_of(&l->base_program, dir, s.program.n);
@@ -120,25 +190,16 @@ static char *typed(const char *assignment)
 {
     const char *equals = strchr(assignment, '=');
     const struct conf_row *row;
-    struct str t = { 0 };
-    char *key;
+    char *key, *text = NULL;
 
     if (!equals || equals[1] == '"')
         return xstrdup(assignment);
     key = xstrndup(assignment, (size_t)(equals - assignment));
     row = row_of(spec_rows, key);
+    if (row && (row->type == CONF_TEXT || row->type == CONF_CHOICE))
+        text = text_assignment(key, equals + 1);
     free(key);
-    if (!row || (row->type != CONF_TEXT && row->type != CONF_CHOICE))
-        return xstrdup(assignment);
-    str_addn(&t, assignment, (size_t)(equals - assignment) + 1);
-    str_add(&t, "\"");
-    for (const char *p = equals + 1; *p; p++) {
-        if (*p == '"' || *p == '\\')
-            str_add(&t, "\\");
-        str_addn(&t, p, 1);
-    }
-    str_add(&t, "\"");
-    return str_take(&t);
+    return text ? text : xstrdup(assignment);
 }
 
 /* "NAME:1: text" of a layer that is no file becomes "NAME: text". */
@@ -304,6 +365,8 @@ static void make_paths(struct load *l, struct spec *s)
     make_absolute_named(&s->template, l->base_template);
     if (s->program.n && strchr(s->program.v[0], '/'))
         make_absolute(&s->program.v[0], l->base_program);
+    if (s->script.n)
+        make_absolute(&s->script.v[0], l->base_script);
 }
 
 static int add_layers(struct load *l, struct err *err)
@@ -323,6 +386,8 @@ static int add_layers(struct load *l, struct err *err)
         rc = add_file(l, "recon.conf", false, err);
     if (rc == 0 && s->file)
         rc = add_file(l, s->file, true, err);
+    if (rc == 0 && s->script)
+        rc = add_script(l, s->script->v[0], err);
     if (rc == 0 && !s->alone)
         rc = add_env(l, err);
     return rc ? rc : add_set(l, err);
@@ -361,6 +426,11 @@ int spec_load(const struct spec_source *source, struct spec *ret, struct strv *i
     }
     if (rc == 0) {
         drop_false(&s.sbatch);
+        if (source->script) {
+            strv_release(&s.script);
+            strv_copy(&s.script, source->script);
+            base_of(&l.base_script, ".", true);
+        }
         make_paths(&l, &s);
         s.params_from = l.params_from;
         *ret = s;
@@ -373,6 +443,7 @@ int spec_load(const struct spec_source *source, struct spec *ret, struct strv *i
     free(l.base_datasets);
     free(l.base_pipeline);
     free(l.base_program);
+    free(l.base_script);
     free(l.base_pin);
     free(l.base_template);
     return rc;

@@ -93,8 +93,8 @@ static void add_launch(const struct script *s, struct str *t)
 {
     char *launcher = esc_shell(s->launcher), *run = esc_shell(s->run);
 
-    str_addf(t, "%s --pin \"$RECON_PIN\" --run %s --sub %u --task \"${RECON_TASK:-${SLURM_ARRAY_TASK_ID:?}}\" --",
-             launcher, run, s->sub);
+    str_addf(t, "%s --pin \"$RECON_PIN\" --run %s --sub %u --task \"${RECON_TASK:-${SLURM_ARRAY_TASK_ID:?}}\"%s --",
+             launcher, run, s->sub, s->each ? " --each" : "");
     for (size_t i = 0; i < s->argv->n; i++) {
         char *arg = esc_shell(s->argv->v[i]);
         bool option = arg[1] == '-' && strspn(arg + 1, "abcdefghijklmnopqrstuvwxyz0123456789_-./=:") + 2 == strlen(arg);

@@ -40,6 +40,7 @@ const struct conf_row spec_rows[] = {
     ROW(datasets, CONF_TEXT, NULL, "the list: one path a line; .tsv or .jsonl with more columns"),
     ROW(pipeline, CONF_TEXT, NULL, "a shipped pipeline by name, or a file; or `program`"),
     ROW(program, CONF_TEXTS, NULL, "program and arguments, with {dataset}, {out} or {column}; or `pipeline`"),
+    ROW(script, CONF_TEXTS, NULL, "an sbatch script of your own and its arguments, run once a dataset; or one of the two above"),
     { .name = "device", .type = CONF_CHOICE, .offset = offsetof(struct spec, device), .def = "auto",
       .names = device_names, .doc = "where the pipeline runs; auto: cuda when a GPU is asked of Slurm, else cpu" },
     ROW(pin, CONF_TEXT, NULL, "the pinned environment; absent: captured at submission"),
@@ -98,6 +99,22 @@ bool spec_asks_gpu(const struct spec *s)
     return false;
 }
 
+char *spec_name_of(const char *text)
+{
+    char *name = xstrdup(path_base(text));
+
+    for (char *p = name; *p; p++)
+        if (!isalnum((unsigned char)*p) && (p == name || !strchr("._-", *p)))
+            *p = p == name ? 'x' : '-';
+    if (strlen(name) > 40)
+        name[40] = 0;
+    if (!*name) {
+        free(name);
+        name = xstrdup("run");
+    }
+    return name;
+}
+
 /* ---- rules over the whole ---- */
 
 static int check_name(const char *name, struct err *err)
@@ -136,16 +153,18 @@ static int check_env(const struct strv *env, struct err *err)
 
 int spec_check(const struct spec *s, struct err *err)
 {
+    int n;
+
     if (!s->name)
         return err_set(err, CODE_USAGE, "'name' is missing: it begins the names of job and run directory");
     if (check_name(s->name, err) || check_env(&s->env, err))
         return -1;
     if (!s->datasets)
         return err_set(err, CODE_USAGE, "'datasets' is missing: the list with one path a line");
-    if (!s->pipeline && !s->program.n)
-        return err_set(err, CODE_USAGE, "neither 'pipeline' nor 'program' is given; one says what to run");
-    if (s->pipeline && s->program.n)
-        return err_set(err, CODE_USAGE, "both 'pipeline' and 'program' are given; one says what to run");
+    n = !!s->pipeline + !!s->program.n + !!s->script.n;
+    if (n != 1)
+        return err_set(err, CODE_USAGE, "%s of 'pipeline', 'program' and 'script' %s given; one says what to run",
+                       n ? "several" : "none", n ? "are" : "is");
     for (size_t i = 0; i < s->trusted_owners.n; i++)
         if (check_range("trusted_owners", s->trusted_owners.v[i], (int64_t)UINT32_MAX - 1, err))
             return -1;

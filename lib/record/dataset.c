@@ -1,8 +1,18 @@
 #include "config.h"
 #include "record/record_priv.h"
 
+#include <ctype.h>
 #include <jansson.h>
 #include <stdlib.h>
+
+char *dataset_variable(const char *column)
+{
+    char *name = xasprintf("RECON_COLUMN_%s", column);
+
+    for (char *p = name; *p; p++)
+        *p = isalnum((unsigned char)*p) ? (char)toupper((unsigned char)*p) : '_';
+    return name;
+}
 
 const char *dataset_column(const struct dataset *d, const char *key)
 {

@@ -135,6 +135,8 @@ struct dataset { /* one line of datasets.jsonl */
     size_t n_columns;
 };
 const char *dataset_column(const struct dataset *d, const char *key); /* NULL if absent */
+/* The variable that a program which is run once a dataset finds a column in: "fuse.voxel" is RECON_COLUMN_FUSE_VOXEL. Owned. */
+char *dataset_variable(const char *column);
 void dataset_release(struct dataset *d);
 /* The next {NAME} of an argument at or after s: its place and NAME, owned; NULL: none. */
 const char *next_hole(const char *s, char **ret_name);

@@ -192,8 +192,9 @@ static void test_refused(void **state)
         { "", NULL, "'name' is missing" },
         { "name = \"a b\";", NULL, "'name' is 'a b'" },
         { "name = \"a\";", NULL, "'datasets' is missing" },
-        { "name = \"a\"; datasets = \"d\";", NULL, "neither 'pipeline' nor 'program'" },
-        { "name = \"a\"; datasets = \"d\"; pipeline = \"p\"; program = [ \"q\" ];", NULL, "both 'pipeline' and" },
+        { "name = \"a\"; datasets = \"d\";", NULL, "none of 'pipeline', 'program' and 'script' is given" },
+        { "name = \"a\"; datasets = \"d\"; pipeline = \"p\"; script = \"q\";", NULL, "script: cannot open " },
+        { "name = \"a\"; datasets = \"d\"; pipeline = \"p\"; program = [ \"q\" ];", NULL, "several of 'pipeline'," },
         { "name = \"a\"; datasets = \"d\"; pipeline = \"p\"; max_running = -1;", NULL, "'max_running' is -1" },
         { "name = \"a\"; datasets = \"d\"; pipeline = \"p\"; env = [ \"1A\" ];", NULL, "no name of a variable" },
     };
