@@ -115,7 +115,7 @@ static void publish(const struct asked *a, const struct facts *f, struct finding
 
 static void probe_facts(const struct asked *a, struct findings *out)
 {
-    struct facts_request q = { .tmpdir = "/tmp", .deadline_ms = a->left_ms * 0.8 };
+    struct facts_request q = { .tmpdir = "/tmp", .deadline_ms = a->left_ms * 0.8, .kept = true };
     struct facts f = { 0 };
 
     facts_probe_for(&q, &f, NULL);

@@ -10,6 +10,7 @@ struct probe {
     const char *profiles;   /* folder of vendor profiles; NULL: beside this program */
     const char *nvml;       /* NVML's path; NULL: where the loader finds libnvidia-ml.so.1 */
     bool no_hwloc;          /* processors by sysfs, as on a node without hwloc */
+    const char *cache;      /* folder that keeps what a boot does not change; "": the usual one; NULL: nothing is kept */
     struct strv toolkits;   /* looked at and beside, besides the usual places */
 };
 typedef void probe_f(const struct probe *q, struct facts *f);
@@ -20,6 +21,9 @@ void probe_loader(const struct probe *q, struct facts *f);
 void probe_libraries(const struct probe *q, struct facts *f);
 void probe_cpu(const struct probe *q, struct facts *f);
 void probe_limits(const struct probe *q, struct facts *f);
+/* What the first four of these said earlier in this boot: true when it still holds. */
+bool cache_read(const struct probe *q, struct facts *f);
+void cache_write(const struct probe *q, const struct facts *f);
 /* In a child each, under the deadline: a driver or a network file system may hang. */
 void probe_nvidia(const struct probe *q, struct facts *f);
 void probe_amd(const struct probe *q, struct facts *f);

@@ -148,7 +148,7 @@ static int read_pin(struct launch *l, struct err *err)
 static void probe(struct launch *l)
 {
     struct strv toolkits = { 0 };
-    struct facts_request q = { .toolkits = &toolkits, .deadline_ms = PROBE_MS };
+    struct facts_request q = { .toolkits = &toolkits, .deadline_ms = PROBE_MS, .kept = true };
 
     facts_toolkits_of(l->env.v, &toolkits);
     facts_probe_for(&q, &l->facts, NULL); /* what fails is told in facts.unknown */

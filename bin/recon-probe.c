@@ -8,7 +8,7 @@
 #include "cli.h"
 #include "probe.h"
 
-enum { KEY_NO_HWLOC = 256 };
+enum { KEY_NO_HWLOC = 256, KEY_CACHE };
 
 static const struct argp_option options[] = {
     { "deadline", 'd', "MS", 0, "Give up on a driver or a file system after MS milliseconds (2000)", 0 },
@@ -16,6 +16,8 @@ static const struct argp_option options[] = {
     { "toolkit", 'k', "DIR", 0, "Look for CUDA toolkits at DIR and beside it, too; may be repeated", 0 },
     { "profiles", 'p', "DIR", 0, "Take the vendor profiles of DIR", 0 },
     { "nvml", 'n', "PATH", 0, "Load NVML from PATH", 0 },
+    { "cache", KEY_CACHE, "DIR", OPTION_ARG_OPTIONAL,
+      "Take what a boot does not change from the last probe of this boot, kept in DIR (/run/recon, /dev/shm/recon-UID)", 0 },
     { "no-hwloc", KEY_NO_HWLOC, NULL, 0, "Count processors by sysfs alone, as where there is no hwloc", 0 },
     { 0 },
 };
@@ -30,6 +32,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
     case 'k': strv_add(&q->toolkits, arg); return 0;
     case 'p': q->profiles = arg; return 0;
     case 'n': q->nvml = arg; return 0;
+    case KEY_CACHE: q->cache = arg ? arg : ""; return 0;
     case KEY_NO_HWLOC: q->no_hwloc = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -57,10 +60,13 @@ int main(int argc, char **argv)
         return cli_error(CODE_USAGE, "takes no arguments; see --help");
     facts_minimal(&f);
     parts_start(parts, COUNT(parts), &q);
-    probe_os(&q, &f);
-    probe_cpu(&q, &f);
-    probe_loader(&q, &f);
-    probe_libraries(&q, &f);
+    if (!cache_read(&q, &f)) {
+        probe_os(&q, &f);
+        probe_cpu(&q, &f);
+        probe_loader(&q, &f);
+        probe_libraries(&q, &f);
+        cache_write(&q, &f);
+    }
     probe_limits(&q, &f);
     parts_collect(parts, COUNT(parts), &q, &f);
     facts_text(&f, &text);

@@ -4,6 +4,7 @@ n=0
 failed=0
 T=$(mktemp -d "${TMPDIR:-/tmp}/recon-test.XXXXXX") || exit 99
 trap 'chmod -R u+w "$T" 2>/dev/null; rm -rf "$T"' EXIT
+export RECON_CACHE="$T/kept-facts" # not the folder of this host
 DATA=
 for d in "${RECON_TEST_DATA:-}" "$abs_top_srcdir/../shared/data"; do
     [ -n "$d" ] && [ -d "$d" ] && DATA=$(cd "$d" && pwd) && break

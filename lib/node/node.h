@@ -107,6 +107,7 @@ struct facts_request {
     const char *tmpdir;          /* whose free space is wanted; NULL: TMPDIR of this process, else /tmp */
     const char *profiles;        /* folder of vendor profiles; NULL: path_part("share/recon/profiles") */
     double deadline_ms;          /* 0: 5000 */
+    bool kept;                   /* what a boot does not change may come from an earlier probe (RECON_CACHE=DIR|off) */
     const char *probe;           /* the program; NULL: path_part("libexec/recon/recon-probe") */
 };
 /* Runs recon-probe with a scrubbed environment under a deadline. A probe that fails leaves minimal facts (node, kernel,

@@ -71,6 +71,7 @@ int facts_probe_for(const struct facts_request *q, struct facts *ret, struct err
                                    (char *)(uintptr_t) "LC_ALL=C", NULL };
     char *probe = q->probe ? xstrdup(q->probe) : path_part("libexec/recon/recon-probe");
     const char *tmp = q->tmpdir ? q->tmpdir : getenv("TMPDIR");
+    const char *cache = getenv("RECON_CACHE");
     double deadline = q->deadline_ms > 0 ? q->deadline_ms : 5000;
     struct child c = { .env = clean, .deadline_ms = deadline };
     struct strv argv = { 0 };
@@ -83,6 +84,10 @@ int facts_probe_for(const struct facts_request *q, struct facts *ret, struct err
         strv_addf(&argv, "--profiles=%s", q->profiles);
     if (tmp && *tmp)
         strv_addf(&argv, "--tmpdir=%s", tmp);
+    if (q->kept && cache && *cache == '/')
+        strv_addf(&argv, "--cache=%s", cache);
+    else if (q->kept && !str_eq(cache, "off"))
+        strv_add(&argv, "--cache");
     for (size_t i = 0; q->toolkits && i < q->toolkits->n; i++)
         strv_addf(&argv, "--toolkit=%s", q->toolkits->v[i]);
     c.argv = (const char *const *)argv.v;

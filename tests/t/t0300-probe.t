@@ -94,6 +94,45 @@ one_line "$T/err" 'one line'
 tap 64 'unknown option' "$probe" --nvm1 x
 has "$T/err" "the nearest is '--nvml'" 'nearest option'
 
+# ---- what a boot does not change is kept, whatever can change is looked at
+keep=$T/kept
+# looks TEXT 'name': the next probe with the folder says TEXT
+looks() { "$probe" --cache="$keep" >"$T/out" 2>"$T/err"; has "$T/out" "$1" "$2"; }
+same() { sed '/^taken/d; s/tmp_mib = [0-9]*; //; s/shm_mib = [0-9]*; //' "$1"; }
+same "$T/host.facts" >"$T/wanted"
+for i in 1 2; do
+    tap 0 "kept, probe $i" "$probe" --cache="$keep"
+    if same "$T/out" | cmp -s - "$T/wanted"; then ok 'the same facts'; else not_ok 'the same facts' "$(same "$T/out" | diff - "$T/wanted")"; fi
+done
+kept=$(echo "$keep"/node-*.facts)
+real=$(sed -n 's/^cpu.*model = "\([^"]*\)".*/model = "\1"/p' "$T/host.facts")
+# what a file that is believed would make the probe say
+mark() { rm -rf "$keep"; "$probe" --cache="$keep" >/dev/null; sed -i 's/model = "[^"]*"/model = "kept"/' "$kept"; }
+mark; looks 'model = "kept"' 'it comes from the file'
+sed -i 's/^# boot .*/# boot 00000000-0000-0000-0000-000000000000/' "$kept"; looks "$real" 'of another boot: looked at again'
+mark; sed -i 's/^# processors .*/# processors 0-9999/' "$kept"; looks "$real" 'other processors online: looked at again'
+mark; sed -i 's|^\(# stamp .*\) [0-9]* /etc/ld.so.cache|\1 1 /etc/ld.so.cache|' "$kept"; looks "$real" 'another ld.so.cache: looked at again'
+mark; sed -i 's|^# stamp \(.*/libc.so.6\)|# stamp 9\1|' "$kept"; looks "$real" 'another libc: looked at again'
+mark; sed -i '/^loader/d' "$kept"; looks "$real" 'a part is missing: looked at again'
+mark; head -c 900 "$kept" >"$T/cut"; cat "$T/cut" >"$kept"; looks "$real" 'cut short: looked at again'
+looks "$real" 'and then whole again'; has "$kept" "$real" 'in the file, too'
+mark; chmod o+w "$kept"; looks "$real" 'writable by others: not believed'
+mark; chmod g+w "$keep"; looks "$real" 'in a folder that its group may write to: not believed'
+mark; mv "$kept" "$T/elsewhere"; ln -s "$T/elsewhere" "$kept"; looks "$real" 'a symlink: not believed'
+mark; rm "$kept"; mkfifo "$kept"; looks "$real" 'a FIFO: not believed, and no hang'
+if [ "$(id -u)" = 0 ]; then mark; chown 12345 "$kept"; looks "$real" 'of another user: not believed'
+else skip 'only root can give a file away'; fi
+mark; FAKE_NVML=''; export FAKE_NVML; "$probe" --cache="$keep" --nvml "$fake" >"$T/out"; unset FAKE_NVML
+has "$T/out" 'GPU-fake-2' 'GPUs are looked at each time'; has "$T/out" 'model = "kept"' 'beside what is kept'
+looks 'gpus_known = true' 'and again'; lacks "$T/out" 'GPU-fake' 'gone are gone'
+( ulimit -S -n 77; "$probe" --cache="$keep" --tmpdir="$T/none" >"$T/out" )
+has "$T/out" 'open_files = 77' 'so are limits'; has "$T/out" 'it does not exist' 'so is TMPDIR'
+rm -rf "$keep"
+for i in $(seq 60); do "$probe" --cache="$keep" --deadline=60000 >"$T/many.$i" 2>&1 & done; wait
+for i in $(seq 60); do same "$T/many.$i" | diff - "$T/wanted"; done >"$T/bad"
+if [ -s "$T/bad" ]; then not_ok 'sixty at once say the same' "$(head -c 2000 "$T/bad")"; else ok 'sixty at once say the same'; fi
+if [ "$(ls -A "$keep")" = "${kept##*/}" ]; then ok 'and leave one file'; else not_ok 'and leave one file' "$(ls -A "$keep")"; fi
+
 # no process is left behind by a part that hung
 sleep 0.1
 if ps -e -o args= | grep -F "$fake" | grep -qv grep; then not_ok 'nothing is left' "$(ps -e -o pid,args= | grep -F "$fake")"
