@@ -8,11 +8,14 @@
 
 #define SAMPLE_FRAMES 16
 #define SAMPLE_PIXELS 4096 /* a frame */
+#define DEPTH_LEAST 0.05     /* metres: a median depth below or above is doubtful */
+#define DEPTH_MOST 50.0
 #define TAIL 0.001
 #define MARGIN 0.02        /* of the extent, and at least 5 cm */
 
 struct cloud {
     float *axis[3];
+    float *depth;
     size_t n, cap;
 };
 
@@ -29,6 +32,7 @@ static void add_frame(struct cloud *c, const struct folder *f, const struct fram
 
             if (z <= 0 || c->n == c->cap)
                 continue;
+            c->depth[c->n] = (float)z;
             for (int a = 0; a < 3; a++)
                 c->axis[a][c->n] = (float)(e->pose[4 * a] * p[0] + e->pose[4 * a + 1] * p[1] +
                                            e->pose[4 * a + 2] * p[2] + e->pose[4 * a + 3]);
@@ -70,6 +74,28 @@ static void box_of(struct cloud *c, const struct frames_options *o, double ret[6
     }
 }
 
+/* what the depths themselves say of their unit; sorted here */
+static void doubt_depths(struct cloud *c, const struct folder *f, const struct frames_options *o)
+{
+    double middle, farthest;
+    char text[240];
+
+    if (!o->warn)
+        return;
+    qsort(c->depth, c->n, sizeof(float), ascending);
+    middle = (double)c->depth[c->n / 2];
+    farthest = (double)c->depth[c->n - 1];
+    if (farthest <= 255.5 * f->depth_scale && farthest < 0.9) {
+        snprintf(text, sizeof(text), "no depth is above %.0f units of %g m: 8-bit values in a 16-bit picture, or another depth_scale",
+                 farthest / f->depth_scale, f->depth_scale);
+        o->warn(o->warn_self, "depth-8bit", "depth", text);
+    } else if (middle > DEPTH_MOST || middle < DEPTH_LEAST) {
+        snprintf(text, sizeof(text), "half of the depths are beyond %.4g m, %g to %g m are likely: depth_scale %g is doubtful", middle, DEPTH_LEAST,
+                 DEPTH_MOST, f->depth_scale);
+        o->warn(o->warn_self, "depth-range", "depth", text);
+    }
+}
+
 int folder_bounds(const struct folder *f, const struct frames_options *o, double ret[6], struct fault *fault)
 {
     size_t pixels = (size_t)f->camera.width * f->camera.height,
@@ -82,6 +108,7 @@ int folder_bounds(const struct folder *f, const struct frames_options *o, double
         ret[i] = NAN;
     for (int a = 0; a < 3; a++)
         c.axis[a] = xmalloc(c.cap * sizeof(float) + 1);
+    c.depth = xmalloc(c.cap * sizeof(float) + 1);
     for (size_t i = 0; rc == 0 && i < frames; i++) {
         const struct frame_entry *e = &f->frames.v[frames > 1 ? i * (f->frames.n - 1) / (frames - 1) : 0];
         size_t before = c.n;
@@ -93,8 +120,11 @@ int folder_bounds(const struct folder *f, const struct frames_options *o, double
         if (c.n == before && o->warn)
             o->warn(o->warn_self, "depth-empty-frame", e->stem, "no pixel has a depth");
     }
-    if (rc == 0 && c.n)
+    if (rc == 0 && c.n) {
+        doubt_depths(&c, f, o);
         box_of(&c, o, ret);
+    }
+    free(c.depth);
     for (int a = 0; a < 3; a++)
         free(c.axis[a]);
     free(depth);

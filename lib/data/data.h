@@ -56,10 +56,21 @@ int pose_check(const double pose[16], const char *name, struct fault *fault);
 /* Nine numbers, row by row, as camera-intrinsics.txt: fx 0 cx, 0 fy cy, 0 0 1. */
 int camera_parse(const char *text, size_t n, const char *name, struct recon_camera *ret, struct fault *fault);
 
-/* ---- folders of frames (7-Scenes layout, doc/format-frames.md) --------------------------------------- */
+/* ---- folders of frames (doc/format-frames.md) --------------------------------------------------------- */
+
+enum frames_layout { FRAMES_AUTO, FRAMES_7SCENES, FRAMES_TUM, FRAMES_COLMAP };
+/* Axes in which poses are given: recon's own (x right, y down, z forward); OpenGL's cameras (x right, y up, z backward) in an
+ * unchanged world; OpenNI's real world, left-handed, for camera and world (x right, y up, z forward). */
+enum frames_axes { FRAMES_OPENCV, FRAMES_OPENGL, FRAMES_OPENNI };
 
 struct frames_options {
-    double depth_scale;   /* metres of one unit; 0: 0.001 */
+    double depth_scale;   /* metres of one unit; 0: the layout's, 0.001 or TUM's 0.0002 */
+    enum frames_layout layout;
+    enum frames_axes axes;
+    double pose_scale;    /* metres of one unit of the poses' translations; 0: 1 */
+    double association;   /* TUM: seconds between what belongs together, at most; 0: 0.02 */
+    const double *transform;  /* 4x4, a rotation and a translation, applied to the world of the poses last; NULL: none */
+    const double *intrinsics; /* fx, fy, cx, cy instead of the folder's; NULL: none */
     double depth_max;     /* 0: none */
     uint32_t invalid;     /* depth value that means none, besides 0 */
     bool stop_on_bad;     /* a bad pose ends it instead of being left out */

@@ -60,28 +60,45 @@ int zip_out_add(struct zip_out *z, const char *name, const struct zip_piece *pie
 int zip_out_commit(struct zip_out *z, struct err *err);
 void zip_out_abort(struct zip_out *z);
 
-/* ---- folders: folder.c ---- */
+/* ---- folders: folder.c, tum.c, colmap.c ---- */
 
 struct frame_entry {
-    char *stem;     /* "frame-000017" */
-    char color[12]; /* "color.jpg", "color.png" or "" */
+    char *stem;          /* for messages: "frame-000017" */
+    char *depth, *color; /* paths; color NULL: none */
     double pose[16];
     uint64_t index;
 };
 struct folder {
     char *path;
-    struct recon_camera camera;
+    struct recon_camera camera; /* width and height 0 until the first frame */
     struct {
         struct frame_entry *v;
         size_t n, cap;
     } frames;
-    uint64_t skipped;
+    uint64_t skipped, seen, taken;
+    double depth_scale;
     bool colored;
 };
 int folder_scan(const char *path, const struct frames_options *o, struct folder *ret, struct fault *fault);
 void folder_release(struct folder *f);
-char *folder_file(const struct folder *f, const struct frame_entry *e,
-                  const char *suffix); /* owned by the caller */
+/* What the layouts call, frame by frame in order. wants: whether the next one is asked for (every, limit). take: a frame
+ * whose pose, camera-to-world as its file says, is of use (why NULL) or not; takes over the entry. */
+bool folder_wants(struct folder *f, const struct frames_options *o);
+int folder_take(struct folder *f, struct frame_entry *e, const struct fault *why, const struct frames_options *o, struct fault *fault);
+/* The camera of the option or of camera-intrinsics.txt; 1: neither is there. */
+int folder_camera(struct folder *f, const struct frames_options *o, struct fault *fault);
+bool folder_holds(const char *path, const char *name); /* something of that name below it */
+/* A name out of a file: relative, nothing above the folder. */
+bool folder_name_fine(const char *name);
+
+int tum_scan(struct folder *f, const struct frames_options *o, struct fault *fault);
+int colmap_scan(struct folder *f, const struct frames_options *o, struct fault *fault);
+bool colmap_there(const char *path);
+
+/* Rotation of a quaternion (any length above 0) and a translation as a pose; false: not finite or of no length. */
+bool pose_from(const double wxyz[4], const double t[3], double ret[16]);
+/* From the axes of the options to recon's, scaled and transformed. pose.c */
+void pose_convert(double pose[16], const struct frames_options *o);
 
 /* One frame: depth (width * height) in metres and, when rgb is not NULL, its colours. decode.c */
 int frame_decode(const struct folder *f, const struct frame_entry *e, const struct frames_options *o,

@@ -2,11 +2,12 @@
 #include "data/data_priv.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 static int decode_depth(const struct folder *f, const char *path, const struct frames_options *o,
                         float *depth, struct fault *fault)
 {
-    double scale = o->depth_scale > 0 ? o->depth_scale : 0.001, most = o->depth_max;
+    double scale = f->depth_scale, most = o->depth_max;
     size_t n = (size_t)f->camera.width * f->camera.height;
     struct picture p;
     const uint16_t *from;
@@ -27,11 +28,18 @@ static int decode_depth(const struct folder *f, const char *path, const struct f
     return 0;
 }
 
+static bool is_jpeg(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    return dot && (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
+}
+
 static int decode_color(const struct folder *f, const char *path, uint8_t *rgb, struct fault *fault)
 {
     size_t n = (size_t)f->camera.width * f->camera.height;
     struct picture p;
-    int rc = str_ends(path, ".jpg") ? jpeg_read(path, &p, fault) : png_read(path, &p, fault);
+    int rc = is_jpeg(path) ? jpeg_read(path, &p, fault) : png_read(path, &p, fault);
     const uint8_t *from;
 
     if (rc)
@@ -57,14 +65,9 @@ static int decode_color(const struct folder *f, const char *path, uint8_t *rgb, 
 int frame_decode(const struct folder *f, const struct frame_entry *e, const struct frames_options *o,
                  float *depth, uint8_t *rgb, struct fault *fault)
 {
-    char *path = folder_file(f, e, "depth.png");
-    int rc = decode_depth(f, path, o, depth, fault);
+    int rc = decode_depth(f, e->depth, o, depth, fault);
 
-    free(path);
-    if (rc == 0 && rgb && e->color[0]) {
-        path = folder_file(f, e, e->color);
-        rc = decode_color(f, path, rgb, fault);
-        free(path);
-    }
+    if (rc == 0 && rgb && e->color)
+        rc = decode_color(f, e->color, rgb, fault);
     return rc;
 }

@@ -178,7 +178,7 @@ int frames_next(struct frames_source *s, struct recon_frame *ret, struct fault *
         return -1;
     }
     *ret = (struct recon_frame){
-        .depth = t->depth, .color = e->color[0] ? t->rgb : NULL, .name = e->stem, .index = e->index};
+        .depth = t->depth, .color = e->color ? t->rgb : NULL, .name = e->stem, .index = e->index};
     memcpy(ret->pose, e->pose, sizeof(ret->pose));
     return 1;
 }

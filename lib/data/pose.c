@@ -93,3 +93,43 @@ int camera_parse(const char *text, size_t n, const char *name, struct recon_came
     *ret = (struct recon_camera){ .fx = k[0], .fy = k[4], .cx = k[2], .cy = k[5] };
     return 0;
 }
+
+bool pose_from(const double q[4], const double t[3], double ret[16])
+{
+    double n = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], w, x, y, z;
+
+    if (!isfinite(n) || !(n > 1e-12) || !isfinite(t[0] + t[1] + t[2]))
+        return false;
+    n = 1 / sqrt(n);
+    w = q[0] * n, x = q[1] * n, y = q[2] * n, z = q[3] * n;
+    memcpy(ret, (double[16]){ 1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w), t[0],
+                              2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w), t[1],
+                              2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y), t[2], 0, 0, 0, 1 },
+           16 * sizeof(double));
+    return true;
+}
+
+void pose_convert(double pose[16], const struct frames_options *o)
+{
+    double r[16];
+
+    for (int i = 0; i < 3 && o->pose_scale > 0; i++)
+        pose[4 * i + 3] *= o->pose_scale;
+    for (int i = 0; i < 3; i++) { /* OpenGL: the camera's y and z turn; OpenNI: y of the camera and of the world */
+        if (o->axes != FRAMES_OPENCV)
+            pose[4 * i + 1] = -pose[4 * i + 1];
+        if (o->axes == FRAMES_OPENGL)
+            pose[4 * i + 2] = -pose[4 * i + 2];
+    }
+    for (int i = 0; i < 4 && o->axes == FRAMES_OPENNI; i++)
+        pose[4 + i] = -pose[4 + i];
+    if (!o->transform)
+        return;
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) {
+            r[4 * i + j] = 0;
+            for (int k = 0; k < 4; k++)
+                r[4 * i + j] += o->transform[4 * i + k] * pose[4 * k + j];
+        }
+    memcpy(pose, r, sizeof(r));
+}

@@ -9,7 +9,7 @@ const struct recon_port frames_read_in[] = { END_PORT };
 const struct recon_port frames_read_out[] = {FRAMES_PORT("decoded ahead of use, in order of their names"),
                                              END_PORT};
 const struct recon_param frames_read_params[] = {
-    {"depth_scale", "m", "metres in one unit of the depth picture", "0.001", RECON_FLOAT, 1e-6, 1, 0},
+    {"depth_scale", "m", "metres in one unit of the depth picture; 0: the layout's, 0.001, or 0.0002 for tum", "0", RECON_FLOAT, 0, 1, 0},
     {"depth_max", "m", "depth beyond this is dropped; 0: none is", "0", RECON_FLOAT, 0, 1000, 0},
     {"invalid", "", "value of the depth picture that means none, besides 0", "65535", RECON_INT, 0, 65535, 0},
     {"bad_frames", "",
@@ -19,6 +19,14 @@ const struct recon_param frames_read_params[] = {
     {"every", "", "take one frame of so many", "1", RECON_INT, 1, 1000000, 0},
     {"limit", "", "take at most so many frames; 0: all", "0", RECON_INT, 0, 1000000000, 0},
     {"color", "", "read the colour pictures", "true", RECON_BOOL, 0, 0, 0},
+    {"layout", "", "of the folder; auto: tum where depth.txt or groundtruth.txt is, colmap where a model is", "auto", RECON_CHOICE, 0, 0,
+     "auto|7-scenes|tum|colmap"},
+    {"axes", "", "of the poses: opencv as they are here; opengl: cameras with y up and z backward; openni: camera and world left-handed, "
+     "y up", "opencv", RECON_CHOICE, 0, 0, "opencv|opengl|openni"},
+    {"pose_scale", "m", "metres in one unit of the poses' translations", "1", RECON_FLOAT, 1e-9, 1e9, 0},
+    {"association", "s", "tum: pictures and poses belong together that are no farther apart", "0.02", RECON_FLOAT, 1e-6, 10, 0},
+    {"transform", "", "of the world, after all: 16 numbers by rows, a rotation and a translation; empty: none", "", RECON_VEC, -1e9, 1e9, 0},
+    {"intrinsics", "px", "fx, fy, cx, cy; empty: the folder's", "", RECON_VEC, -1e6, 1e6, 0},
     END_PARAM,
 };
 const struct recon_port frames_write_in[] = { FRAMES_PORT("all are written"), END_PORT };

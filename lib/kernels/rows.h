@@ -15,7 +15,7 @@ KERN_BEGIN
 
 #define FRAMES_READ_NAME "frames.read"
 #define FRAMES_READ_DOC                                                                                      \
-    "Read RGB-D frames of the 7-Scenes layout: depth PNG, colour JPEG or PNG, pose, intrinsics"
+    "Read RGB-D frames: folders as 7-Scenes, TUM's RGB-D benchmark, or poses of a COLMAP model"
 enum {
     FRAMES_READ_SCALE,
     FRAMES_READ_MAX,
@@ -23,7 +23,13 @@ enum {
     FRAMES_READ_BAD,
     FRAMES_READ_EVERY,
     FRAMES_READ_LIMIT,
-    FRAMES_READ_COLOR
+    FRAMES_READ_COLOR,
+    FRAMES_READ_LAYOUT,
+    FRAMES_READ_AXES,
+    FRAMES_READ_POSE_SCALE,
+    FRAMES_READ_ASSOCIATION,
+    FRAMES_READ_TRANSFORM,
+    FRAMES_READ_INTRINSICS
 };
 extern const struct recon_port frames_read_in[], frames_read_out[];
 extern const struct recon_param frames_read_params[];

@@ -56,6 +56,17 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     return 0;
 }
 
+static int check_lengths(struct recon_ctx *ctx, const struct recon_value *p)
+{
+    uint32_t t = p[FRAMES_READ_TRANSFORM].n, k = p[FRAMES_READ_INTRINSICS].n;
+
+    if (t && t != 16)
+        return ctx->host->fail(ctx, CODE_USAGE, NULL, "transform", "transform has %u numbers, 16 are wanted", t);
+    if (k && k != 4)
+        return ctx->host->fail(ctx, CODE_USAGE, NULL, "intrinsics", "intrinsics has %u numbers, fx, fy, cx, cy are wanted", k);
+    return 0;
+}
+
 static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out,
                struct recon_cost *cost)
 {
@@ -66,6 +77,12 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
                                 .no_color = !p[FRAMES_READ_COLOR].i,
                                 .every = (uint64_t)p[FRAMES_READ_EVERY].i,
                                 .limit = (uint64_t)p[FRAMES_READ_LIMIT].i,
+                                .layout = (enum frames_layout)p[FRAMES_READ_LAYOUT].i,
+                                .axes = (enum frames_axes)p[FRAMES_READ_AXES].i,
+                                .pose_scale = p[FRAMES_READ_POSE_SCALE].f,
+                                .association = p[FRAMES_READ_ASSOCIATION].f,
+                                .transform = p[FRAMES_READ_TRANSFORM].n ? p[FRAMES_READ_TRANSFORM].v : NULL,
+                                .intrinsics = p[FRAMES_READ_INTRINSICS].n ? p[FRAMES_READ_INTRINSICS].v : NULL,
                                 .threads = ctx->threads,
                                 .warn = warn,
                                 .warn_self = ctx };
@@ -76,6 +93,8 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     (void)in;
     if (!ctx->dataset)
         return ctx->host->fail(ctx, CODE_USAGE, NULL, "dataset", "no dataset to read frames from");
+    if (check_lengths(ctx, p))
+        return -1;
     s = xcalloc(1, sizeof(*s));
     s->ctx = ctx;
     if (frames_open(ctx->dataset, &o, &s->frames, &fault)) {
