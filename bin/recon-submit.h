@@ -98,6 +98,8 @@ struct state {
     uint32_t *unfit;               /* attempts that ended because the node was unfit */
     bool *again;                   /* the last attempt left it open for a reason of the node or of time */
     uint32_t *tries;               /* submissions that hold it */
+    bool *unseen;                  /* the last of them wrote nothing of it: the launcher never ran */
+    struct strv nodes;             /* on which launchers ran */
     uint64_t done, failed, skipped;
 };
 enum { STATE_OPEN, STATE_DONE, STATE_FAILED, STATE_SKIPPED };
@@ -116,11 +118,16 @@ int closing_again(const char *run, uint64_t *ret_sent, struct err *err); /* what
 int hold_agreed(const char *run, struct err *err);                       /* two nodes agree that none can do it */
 
 /* submit_repair.c: --resume puts right what was published, and clears up */
-struct under_way {                 /* what queued and running tasks have */
-    bool *busy;                    /* by dataset */
-    struct under_way_slot { uint32_t sub, slot; } *v;
+struct under_way {                 /* what Slurm says of the tasks */
+    bool *busy;                    /* by dataset: queued or running */
+    bool *over;                    /* by dataset: the last task that had it is known to have ended on a node, or its whole
+                                    * job is known no more; else it waits, runs, was cancelled, or ended long ago */
+    char **node;                   /* by dataset: where that task ended, or NULL */
+    uint64_t n_datasets;
+    struct under_way_slot { uint32_t sub, slot; } *v; /* queued or running */
     size_t n, cap;
 };
+void under_way_init(struct under_way *u, uint64_t datasets);
 void under_way_add(struct under_way *u, uint32_t sub, uint32_t slot);
 void under_way_release(struct under_way *u);
 int repair_changed(struct order *x, const char *pin, const char *pipeline, struct err *err); /* refused unless o->redo */

@@ -6,6 +6,14 @@
 
 /* ---- what lives ---- */
 
+void under_way_init(struct under_way *u, uint64_t datasets)
+{
+    *u = (struct under_way){ .n_datasets = datasets };
+    u->busy = xcalloc(datasets + 1, sizeof(*u->busy));
+    u->over = xcalloc(datasets + 1, sizeof(*u->over));
+    u->node = xcalloc(datasets + 1, sizeof(*u->node));
+}
+
 void under_way_add(struct under_way *u, uint32_t sub, uint32_t slot)
 {
     struct under_way_slot *s = VEC_ADD(u);
@@ -23,8 +31,12 @@ static int by_place(const void *a, const void *b)
 
 void under_way_release(struct under_way *u)
 {
-    free(u->v);
+    for (size_t i = 0; i < u->n_datasets; i++)
+        free(u->node[i]);
+    free(u->node);
+    free(u->over);
     free(u->busy);
+    free(u->v);
     *u = (struct under_way){ 0 };
 }
 

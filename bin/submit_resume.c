@@ -97,21 +97,34 @@ static void take_hex(struct order *x, const struct submissions *l)
 
 /* ---- what is under way ---- */
 
+static void mark_dataset(const struct sched_task *t, uint32_t dataset, struct under_way *u)
+{
+    u->busy[dataset] |= t->state != TASK_ENDED;
+    u->over[dataset] = t->state == TASK_ENDED && !t->withdrawn;
+    free(u->node[dataset]);
+    u->node[dataset] = xstrdup(t->node);
+}
+
+/* Submissions come in order, so that the last task that had a dataset has the last word. A slot that Slurm does not know
+ * of a job that it knows was cancelled while it waited (such leave no trace), or ended long ago. */
 static void mark(const struct order *x, uint32_t sub, const struct sched_tasks *t, struct under_way *u)
 {
     struct submap m = { 0 };
 
     if (run_read_map(x->run, sub, &m, NULL))
         return;
+    for (uint64_t i = 0; i < m.n; i++)
+        mark_dataset(&(struct sched_task){ .state = TASK_ENDED, .withdrawn = t->n > 0 }, m.datasets[i], u);
     for (size_t k = 0; k < t->n; k++) {
         const uint32_t *d;
         uint32_t n;
 
-        if (t->v[k].state == TASK_ENDED || submap_slot(&m, t->v[k].slot, &d, &n, NULL))
+        if (submap_slot(&m, t->v[k].slot, &d, &n, NULL))
             continue;
-        under_way_add(u, sub, t->v[k].slot);
+        if (t->v[k].state != TASK_ENDED)
+            under_way_add(u, sub, t->v[k].slot);
         for (uint32_t i = 0; i < n; i++)
-            u->busy[d[i]] = true;
+            mark_dataset(&t->v[k], d[i], u);
     }
     submap_release(&m);
 }
@@ -151,7 +164,38 @@ out:
 
 /* ---- what is left ---- */
 
-static int choose_todo(struct order *x, const struct state *s, const bool *busy)
+/* Is it worth another try without somebody's word? What another node or more time may do, and a launch that failed or a
+ * job that the controller lost; not what failed for its own reasons, nor what somebody cancelled. */
+static bool worth_again(const struct order *x, const struct state *s, const struct under_way *u, uint64_t i)
+{
+    if (!s->tries[i])
+        return true;
+    return (int64_t)s->tries[i] <= x->spec.retry.node_unfit && (s->again[i] || (s->unseen[i] && u->over[i]));
+}
+
+/* Nodes where a task ended before its launcher wrote anything are left from here on, if there are others where that did
+ * not happen. */
+static void blame_nodes(struct order *x, const struct state *s, const struct under_way *u)
+{
+    struct findings l = { 0 };
+    struct strv blamed = { 0 };
+    bool others = false;
+
+    for (uint64_t i = 0; i < s->n; i++)
+        if (s->unseen[i] && u->node[i] && !u->busy[i] && !strv_has(&blamed, u->node[i]))
+            strv_add(&blamed, u->node[i]);
+    for (size_t i = 0; i < s->nodes.n; i++)
+        others |= !strv_has(&blamed, s->nodes.v[i]);
+    for (size_t i = 0; i < blamed.n && others; i++)
+        run_bad_node(x->run, blamed.v[i],
+                     findings_add(&l, "launch-failed", LEVEL_ERROR, SCOPE_NODE, blamed.v[i],
+                                  "a task ended there before its launcher wrote anything, which it does on other nodes"),
+                     NULL);
+    strv_release(&blamed);
+    findings_release(&l);
+}
+
+static int choose_todo(struct order *x, const struct state *s, const struct under_way *u)
 {
     uint64_t given_up = 0, running = 0, failed = 0;
 
@@ -159,9 +203,9 @@ static int choose_todo(struct order *x, const struct state *s, const bool *busy)
     for (uint64_t i = 0; i < s->n; i++) {
         if (s->status[i] == STATE_DONE && !x->damaged[i])
             continue;
-        if (busy[i])
+        if (u->busy[i])
             running++;
-        else if (x->o->closing && s->tries[i] && (!s->again[i] || (int64_t)s->tries[i] > x->spec.retry.node_unfit))
+        else if (x->o->closing && !worth_again(x, s, u, i))
             failed++;
         else if ((int64_t)s->unfit[i] > x->spec.retry.node_unfit)
             given_up++;
@@ -184,10 +228,11 @@ static int choose_todo(struct order *x, const struct state *s, const bool *busy)
 static int find_todo(struct order *x, const struct submissions *l, struct err *err)
 {
     char *pin = run_digest(x->path, "env.pin"), *pipeline = run_digest(x->path, "pipeline.conf");
-    struct under_way u = { .busy = xcalloc(run_count(x->run) + 1, sizeof(bool)) };
+    struct under_way u;
     struct state s = { 0 };
     int rc = 0;
 
+    under_way_init(&u, run_count(x->run));
     for (size_t i = 0; i < l->n && rc == 0; i++)
         rc = mark_busy(x, &l->v[i], &u, err);
     if (rc == 0)
@@ -196,7 +241,9 @@ static int find_todo(struct order *x, const struct submissions *l, struct err *e
         rc = state_read(x->run, x->done_by, pin, pipeline, true, &s, err);
     if (rc == 0) {
         repair_sweep(x, &u, l);
-        rc = choose_todo(x, &s, u.busy);
+        if (!x->o->dry_run && !x->o->test_only)
+            blame_nodes(x, &s, &u);
+        rc = choose_todo(x, &s, &u);
     }
     state_release(&s);
     under_way_release(&u);
@@ -222,7 +269,7 @@ static int find_bad_nodes(struct order *x, struct err *err)
 int order_resume(struct order *x, struct err *err)
 {
     struct submissions l = { 0 };
-    int rc = -1;
+    int rc;
 
     x->cwd = getcwd(NULL, 0);
     x->path = path_absolute(x->o->resume);
@@ -237,8 +284,9 @@ int order_resume(struct order *x, struct err *err)
     take_hex(x, &l);
     if (!x->hex)
         x->hex = xstrdup("00000000");
-    if (find_bad_nodes(x, err) == 0)
-        rc = find_todo(x, &l, err);
+    rc = find_todo(x, &l, err);
+    if (rc == 0)
+        rc = find_bad_nodes(x, err);
     submissions_release(&l);
     return rc;
 }

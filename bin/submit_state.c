@@ -10,6 +10,7 @@ struct reading {
     struct state *s;
     struct submap map; /* of submission `sub` */
     int64_t sub;
+    uint32_t *sent, *seen; /* by dataset: 1 + the last submission that holds it, that wrote something of it */
 };
 
 static void set(struct state *s, uint64_t dataset, unsigned char status, int exit)
@@ -75,8 +76,8 @@ static void take_lost(struct reading *x, uint32_t slot, const struct events_read
     }
 }
 
-/* How many submissions hold each dataset. */
-static int count_tries(const struct run *r, struct state *s, struct err *err)
+/* How many submissions hold each dataset; which was the last, unless somebody called that off. */
+static int count_tries(const struct run *r, struct state *s, uint32_t *sent, struct err *err)
 {
     struct submissions l = { 0 };
     int rc = run_submissions(r, &l, err);
@@ -86,12 +87,30 @@ static int count_tries(const struct run *r, struct state *s, struct err *err)
 
         if (!l.v[i].tasks || l.v[i].error || run_read_map(r, l.v[i].sub, &m, NULL))
             continue;
-        for (uint64_t k = 0; k < m.n; k++)
+        for (uint64_t k = 0; k < m.n; k++) {
             s->tries[m.datasets[k]]++;
+            sent[m.datasets[k]] = l.v[i].cancelled ? 0 : l.v[i].sub + 1;
+        }
         submap_release(&m);
     }
     submissions_release(&l);
     return rc;
+}
+
+/* Its launcher wrote something: of these datasets, on that node. */
+static void take_seen(struct reading *x, uint32_t slot, const struct events_read *all)
+{
+    const uint32_t *d;
+    uint32_t n;
+
+    if (submap_slot(&x->map, slot, &d, &n, NULL))
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        if (d[i] < x->s->n)
+            x->seen[d[i]] = (uint32_t)x->sub + 1;
+    for (size_t k = 0; k < all->n; k++)
+        if (all->v[k].type == EVENT_ATTEMPT && all->v[k].attempt.node && !strv_has(&x->s->nodes, all->v[k].attempt.node))
+            strv_add(&x->s->nodes, all->v[k].attempt.node);
 }
 
 static int take_file(void *arg, uint32_t sub, uint32_t slot, uint32_t attempt, const char *path, struct err *err)
@@ -115,6 +134,7 @@ static int take_file(void *arg, uint32_t sub, uint32_t slot, uint32_t attempt, c
             take_end(x, slot, &all.v[i].end, &all);
     }
     take_lost(x, slot, &all);
+    take_seen(x, slot, &all);
     events_read_free(&all);
     return 0;
 }
@@ -131,11 +151,15 @@ int state_read(const struct run *r, enum done_by by, const char *pin, const char
     s.unfit = xcalloc(s.n + 1, sizeof(uint32_t));
     s.again = xcalloc(s.n + 1, sizeof(bool));
     s.tries = xcalloc(s.n + 1, sizeof(uint32_t));
-    rc = deep ? count_tries(r, &s, err) : 0;
+    s.unseen = xcalloc(s.n + 1, sizeof(bool));
+    x.sent = xcalloc(s.n + 1, sizeof(uint32_t));
+    x.seen = xcalloc(s.n + 1, sizeof(uint32_t));
+    rc = deep ? count_tries(r, &s, x.sent, err) : 0;
     if (rc == 0)
         rc = run_each_events(r, take_file, &x, err);
     submap_release(&x.map);
     for (uint64_t i = 0; i < s.n && rc == 0; i++) {
+        s.unseen[i] = x.sent[i] > x.seen[i];
         if (by == DONE_BY_RESULT && deep) {
             bool done = run_done(r, i, pin, pipeline, false);
 
@@ -145,6 +169,8 @@ int state_read(const struct run *r, enum done_by by, const char *pin, const char
         s.failed += s.status[i] == STATE_FAILED;
         s.skipped += s.status[i] == STATE_SKIPPED;
     }
+    free(x.sent);
+    free(x.seen);
     if (rc)
         state_release(&s);
     else
@@ -159,5 +185,7 @@ void state_release(struct state *s)
     free(s->unfit);
     free(s->again);
     free(s->tries);
+    free(s->unseen);
+    strv_release(&s->nodes);
     *s = (struct state){ 0 };
 }

@@ -16,52 +16,76 @@ static void add_directive(struct str *t, const char *name, const char *value, bo
     str_add(t, "\n");
 }
 
-/* Who pays and where it runs is as for the tasks; what they ask of a node is not needed. */
-static void add_directives(const struct script *s, const char *after, struct str *t)
+/* Owned, NULL: none. */
+static char *excluded(const struct script *s)
+{
+    const char *more = conf_map_get(&s->spec->sbatch, "exclude");
+
+    if (!more || !s->exclude)
+        return xstrdup(more ? more : s->exclude);
+    return xasprintf("%s,%s", more, s->exclude);
+}
+
+/* Who pays and where it runs is as for the tasks; what they ask of a node is not needed. The log is opened by the script:
+ * on a node without the run directory Slurm would fail the job before it could do anything. */
+static void add_directives(const struct script *s, const char *after, const char *exclude, struct str *t)
 {
     static const char *const kept[] = { "account", "qos", "reservation", "wckey", "mcs-label" };
     const char *where = s->spec->retry.partition;
-    const char *more = conf_map_get(&s->spec->sbatch, "exclude");
-    struct str log = { 0 }, exclude = { 0 };
 
     add_directive(t, "job-name", s->job_name, false);
     add_directive(t, "partition", where && *where ? where : conf_map_get(&s->spec->sbatch, "partition"), false);
     for (size_t i = 0; i < COUNT(kept); i++)
         add_directive(t, kept[i], conf_map_get(&s->spec->sbatch, kept[i]), false);
-    str_addf(&exclude, "%s%s%s", more ? more : "", more && s->exclude ? "," : "", s->exclude ? s->exclude : "");
-    add_directive(t, "exclude", exclude.len ? exclude.s : NULL, false);
+    add_directive(t, "exclude", exclude, false);
     add_directive(t, "ntasks", "1", false);
     add_directive(t, "cpus-per-task", "1", false);
     add_directive(t, "mem", CLOSING_MEM, false);
     add_directive(t, "time", CLOSING_TIME, false);
     str_addf(t, "#SBATCH --dependency=afterany:%s\n", after);
     add_directive(t, "chdir", s->chdir, true);
-    script_add_pattern(&log, s->run);
-    str_add(&log, "/logs/closing-%j.log");
-    add_directive(t, "output", log.s, true);
-    add_directive(t, "open-mode", "append", false);
-    str_release(&log);
-    str_release(&exclude);
+    add_directive(t, "output", "/dev/null", false);
+}
+
+/* A node that lacks what the others share hands the job on. */
+static void add_body(const struct script *s, const char *submit, const char *exclude, struct str *t)
+{
+    char *program = esc_shell(submit), *run = esc_shell(s->run), *not = exclude ? esc_shell(exclude) : NULL;
+    char *first = not ? xasprintf("%s,", not) : xstrdup("");
+
+    str_addf(t, "# recon-submit %s: waits for the tasks of the run, then sends what met an unfit node elsewhere.\n"
+             "umask %s\nrun=%s\nprogram=%s\n", PACKAGE_VERSION, s->umask, run, program);
+    str_addf(t,
+             "if [ -d \"$run/logs\" ] && [ -x \"$program\" ]; then\n"
+             "    exec \"$program\" --resume \"$run\" --closing >>\"$run/logs/closing-$SLURM_JOB_ID.log\" 2>&1\n"
+             "fi\n"
+             "# they are not on this node: another one, three times at most\n"
+             "export RECON_CLOSING=$((${RECON_CLOSING:-0} + 1))\n"
+             "export RECON_CLOSING_NOT=\"${RECON_CLOSING_NOT:+$RECON_CLOSING_NOT,}$SLURMD_NODENAME\"\n"
+             "[ \"$RECON_CLOSING\" -le 3 ] && exec sbatch --exclude=%s\"$RECON_CLOSING_NOT\" \"$0\"\n"
+             "exit %d\n", first, CODE_NODE);
+    free(program);
+    free(run);
+    free(not);
+    free(first);
 }
 
 int script_closing(const struct script *s, const char *after, const char *submit, struct str *ret, struct err *err)
 {
-    char *program = esc_shell(submit), *run = esc_shell(s->run);
+    char *exclude = excluded(s);
     struct directives check;
     struct str t = { 0 };
     int rc;
 
     str_add(&t, "#!/bin/bash\n");
-    add_directives(s, after, &t);
-    str_addf(&t, "# recon-submit %s: waits for the tasks of the run, then sends what met an unfit node elsewhere.\n"
-             "umask %s\nexec %s --resume %s --closing\n", PACKAGE_VERSION, s->umask, program, run);
+    add_directives(s, after, exclude, &t);
+    add_body(s, submit, exclude, &t);
     rc = directives_parse(t.s, "the closing job", &check, err);
     if (rc == 0) {
         directives_release(&check);
         str_addn(ret, t.s, t.len);
     }
     str_release(&t);
-    free(program);
-    free(run);
+    free(exclude);
     return rc;
 }

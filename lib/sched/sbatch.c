@@ -146,6 +146,7 @@ static void add_slot(void *arg, uint32_t slot)
     free(t->reason);
     t->node = *s->node ? xstrdup(s->node) : NULL;
     t->reason = xstrdup(s->reason);
+    t->withdrawn = str_eq(s->state, "CANCELLED") && !t->node;
 }
 
 /* "68_[3-9%2]|PENDING||Resources", "68_1|RUNNING|n1|None" */

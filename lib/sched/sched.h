@@ -6,7 +6,7 @@
 #include "node/cluster.h"
 #include "record/record.h"
 
-#define RECON_BACKEND_ABI 2u
+#define RECON_BACKEND_ABI 3u
 
 struct sched_request {
     const char *run;           /* run directory */
@@ -23,6 +23,7 @@ struct sched_task { /* what a backend knows of one slot */
     uint32_t slot;
     enum { TASK_UNKNOWN, TASK_WAITING, TASK_RUNNING, TASK_ENDED } state;
     int exit, signal;
+    bool withdrawn; /* cancelled before it had a node */
     char *reason, *node;
 };
 struct sched_tasks { struct sched_task *v; size_t n, cap; };

@@ -344,7 +344,8 @@ static void add_slot(void *arg, uint32_t slot)
     free(t->reason);
     free(t->node);
     t->reason = xstrdup(reason);
-    t->node = xstrdup(s->job->nodes);
+    t->node = s->job->nodes && *s->job->nodes ? xstrdup(s->job->nodes) : NULL;
+    t->withdrawn = t->state == TASK_ENDED && base == JOB_CANCELLED && !t->node;
 }
 
 static int slurm_tasks(const char *job_id, struct sched_tasks *ret, struct err *err)
