@@ -71,6 +71,51 @@ int golden_move(struct recon_ctx *ctx, const struct recon_device *device, enum r
     return rc;
 }
 
+/* A copy of a slot on the device; the host's stays. */
+static int golden_upload(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot)
+{
+    struct recon_array a[RECON_ARRAYS_MAX];
+    int n = recon_slot_arrays(type, slot, a), rc = 0;
+
+    for (int i = 0; i < n; i++) {
+        const void *from = *a[i].at;
+
+        *a[i].at = a[i].bytes && rc == 0 ? device->alloc(ctx, a[i].bytes) : NULL;
+        if (a[i].bytes && rc == 0)
+            rc = *a[i].at ? device->upload(ctx, *a[i].at, from, a[i].bytes) : -1;
+    }
+    *recon_slot_place(type, slot) = RECON_DEVICE;
+    return rc || device->sync(ctx) ? -1 : 0;
+}
+
+int golden_run(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device, const void *const *in,
+               const struct recon_value *params, void *const *out)
+{
+    union slot {
+        struct recon_points points;
+        struct recon_mesh mesh;
+        struct recon_volume volume;
+    } copy[3];
+    const void *there[4] = { NULL };
+    struct recon_cost cost = { 0 };
+    int n = 0, rc = 0;
+
+    if (!device)
+        return k->run(ctx, in, params, out, &cost);
+    for (; rc == 0 && k->in[n].name; n++) {
+        memcpy(&copy[n], in[n], recon_slot_size((enum recon_slot)k->in[n].type));
+        there[n] = &copy[n];
+        rc = golden_upload(ctx, device, (enum recon_slot)k->in[n].type, &copy[n]);
+    }
+    rc = rc ? rc : k->run(ctx, there, params, out, &cost);
+    for (int i = 0; rc == 0 && k->out[i].name; i++)
+        if (out[i])
+            rc = golden_move(ctx, device, (enum recon_slot)k->out[i].type, out[i], RECON_HOST);
+    while (n-- > 0)
+        golden_free(ctx, device, (enum recon_slot)k->in[n].type, &copy[n]);
+    return rc;
+}
+
 static int wrong(struct recon_ctx *ctx, const struct recon_kernel *k, const char *what, double got,
                  double want)
 {

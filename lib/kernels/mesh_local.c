@@ -2,6 +2,7 @@
 #include "config.h"
 #include "base/base.h"
 #include "kernels/mesh_plan.h"
+#include "kernels/plan.h"
 
 #include <math.h>
 
@@ -183,25 +184,25 @@ static int wrong(struct recon_ctx *ctx, const struct recon_kernel *k, const char
     return ctx->host->fail(ctx, CODE_INTERNAL, NULL, k->name, "self-test of '%s': %s is %.9g, %.9g wanted", k->name, what, got, want);
 }
 
-static int run_octahedron(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_value *p, struct recon_mesh *r)
+static int run_octahedron(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device, const struct recon_value *p,
+                          struct recon_mesh *r)
 {
     float xyz[3 * OCTA_V];
     uint32_t index[3 * OCTA_F];
     struct recon_mesh m = { .vertices = OCTA_V, .faces = OCTA_F, .xyz = xyz, .index = index };
-    struct recon_cost cost = { 0 };
 
     golden_octahedron(xyz, index);
-    return k->run(ctx, (const void *[]){ &m, NULL }, p, (void *[]){ r, NULL }, &cost);
+    return golden_run(ctx, k, device, (const void *[]){ &m, NULL }, p, (void *[]){ r, NULL });
 }
 
 /* each vertex's four neighbours have their mean in the middle: one step of lambda 1/2 halves the octahedron */
-int golden_smooth(struct recon_ctx *ctx, const struct recon_kernel *k)
+int golden_smooth(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device)
 {
     static const struct recon_value p[] = { [MESH_SMOOTH_METHOD] = { .i = MESH_SMOOTH_LAPLACIAN }, [MESH_SMOOTH_ITERATIONS] = { .i = 1 },
                                             [MESH_SMOOTH_LAMBDA] = { .f = 0.5 }, [MESH_SMOOTH_MU] = { .f = -0.53 },
                                             [MESH_SMOOTH_WEIGHTS] = { .i = MESH_SMOOTH_UNIFORM }, [MESH_SMOOTH_BORDER] = { .i = MESH_SMOOTH_MOVE } };
     struct recon_mesh r = { 0 };
-    int rc = run_octahedron(ctx, k, p, &r);
+    int rc = run_octahedron(ctx, k, device, p, &r);
 
     if (rc == 0 && r.xyz[0] != 0.5f)
         rc = wrong(ctx, k, "a coordinate", (double)r.xyz[0], 0.5);
@@ -209,11 +210,11 @@ int golden_smooth(struct recon_ctx *ctx, const struct recon_kernel *k)
     return rc;
 }
 
-int golden_normals(struct recon_ctx *ctx, const struct recon_kernel *k)
+int golden_normals(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device)
 {
     static const struct recon_value p[] = { [MESH_NORMALS_WEIGHT] = { .i = MESH_NORMALS_AREA } };
     struct recon_mesh r = { 0 };
-    int rc = run_octahedron(ctx, k, p, &r);
+    int rc = run_octahedron(ctx, k, device, p, &r);
 
     for (int i = 0; rc == 0 && i < 3 * OCTA_V; i++)
         if (r.normals[i] != r.xyz[i])
@@ -223,12 +224,12 @@ int golden_normals(struct recon_ctx *ctx, const struct recon_kernel *k)
 }
 
 /* Loop: an old vertex of four neighbours goes to 1 - 4 beta of itself, beta = (5/8 - (3/8)^2) / 4 */
-int golden_subdivide(struct recon_ctx *ctx, const struct recon_kernel *k)
+int golden_subdivide(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device)
 {
     static const struct recon_value p[] = { [MESH_SUBDIVIDE_METHOD] = { .i = MESH_SUBDIVIDE_LOOP }, [MESH_SUBDIVIDE_LEVELS] = { .i = 1 } };
     double beta = (0.625 - 0.375 * 0.375) / 4;
     struct recon_mesh r = { 0 };
-    int rc = run_octahedron(ctx, k, p, &r);
+    int rc = run_octahedron(ctx, k, device, p, &r);
 
     if (rc == 0 && (r.vertices != 18 || r.faces != 32))
         rc = wrong(ctx, k, "the number of vertices", (double)r.vertices, 18);

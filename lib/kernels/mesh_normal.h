@@ -5,7 +5,7 @@
 #include "kernels/mesh_plan.h"
 
 /* by area: the face's cross product; by angle (Thuermer and Wuethrich 1998): its unit normal times the angle at the corner */
-static inline void normal_add(const struct recon_mesh *m, uint32_t h, int angle, double sum[3])
+KERN_HD void normal_add(const struct recon_mesh *m, uint32_t h, int angle, double sum[3])
 {
     double n[3], w = 1, length;
 
@@ -24,7 +24,7 @@ static inline void normal_add(const struct recon_mesh *m, uint32_t h, int angle,
         sum[i] += w * n[i];
 }
 
-static inline void normal_unit(const double sum[3], float to[3])
+KERN_HD void normal_unit(const double sum[3], float to[3])
 {
     double length = sqrt(sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2]);
 

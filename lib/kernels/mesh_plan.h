@@ -1,11 +1,13 @@
 /* kernels/mesh_plan.h - what the kernels of meshes share: edges of a mesh, its census, sets that join. Host memory, taken
- * through ctx->host; every function gives 0, or -1 after fail(). C. */
+ * through ctx->host; every function gives 0, or -1 after fail(). C and C++. */
 #ifndef KERNELS_MESH_PLAN_H
 #define KERNELS_MESH_PLAN_H
 
 #include <math.h>
 #include <stdbool.h>
 #include "kernels/mesh_rows.h"
+
+KERN_BEGIN
 
 /* ---- sets that join: parent[i] == i is a root; the lowest number is the root ---- */
 
@@ -49,12 +51,12 @@ void topo_fans(const struct topo *t, uint32_t *corner, uint8_t *fans);
 /* repeated[f] becomes 1 where an earlier face has the same three vertices, else 0. */
 int topo_repeated(struct recon_ctx *ctx, const struct topo *t, uint8_t *repeated);
 
-static inline uint32_t topo_next(uint32_t h)
+KERN_HD uint32_t topo_next(uint32_t h)
 {
     return h % 3 == 2 ? h - 2 : h + 1;
 }
 
-static inline uint32_t topo_prev(uint32_t h)
+KERN_HD uint32_t topo_prev(uint32_t h)
 {
     return h % 3 == 0 ? h + 2 : h - 1;
 }
@@ -78,7 +80,7 @@ static inline uint32_t topo_twin(const struct topo *t, uint32_t h)
 /* ---- faces ---- */
 
 /* Twice the area's vector, in double from floats. */
-static inline void face_cross(const struct recon_mesh *m, uint64_t f, double n[3])
+KERN_HD void face_cross(const struct recon_mesh *m, uint64_t f, double n[3])
 {
     const float *a = m->xyz + 3 * (uint64_t)m->index[3 * f], *b = m->xyz + 3 * (uint64_t)m->index[3 * f + 1],
                 *c = m->xyz + 3 * (uint64_t)m->index[3 * f + 2];
@@ -93,7 +95,7 @@ static inline void face_cross(const struct recon_mesh *m, uint64_t f, double n[3
     n[2] = u[0] * v[1] - u[1] * v[0];
 }
 
-static inline bool face_degenerate(const uint32_t *v)
+KERN_HD bool face_degenerate(const uint32_t *v)
 {
     return v[0] == v[1] || v[1] == v[2] || v[2] == v[0];
 }
@@ -138,7 +140,7 @@ int rows_corners(struct recon_ctx *ctx, const struct recon_mesh *m, struct rows 
 void rows_release(struct recon_ctx *ctx, struct rows *r);
 
 /* Loop's weight of each of n neighbours (C. Loop, 1987). */
-static inline double loop_beta(uint64_t n)
+KERN_HD double loop_beta(uint64_t n)
 {
     double c = 0.375 + 0.25 * cos(2 * 3.14159265358979323846 / (double)n);
 
@@ -152,9 +154,9 @@ int subdivide_bound(struct recon_ctx *ctx, const void *const *in, const struct r
 int subdivide_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
 int same_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
 int subdivide_fits(struct recon_ctx *ctx, uint64_t vertices, uint64_t faces);
-int golden_smooth(struct recon_ctx *ctx, const struct recon_kernel *kernel);
-int golden_normals(struct recon_ctx *ctx, const struct recon_kernel *kernel);
-int golden_subdivide(struct recon_ctx *ctx, const struct recon_kernel *kernel);
+int golden_smooth(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
+int golden_normals(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
+int golden_subdivide(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
 
 /* ---- tiny closed inputs for self-tests ---- */
 
@@ -163,4 +165,5 @@ int golden_subdivide(struct recon_ctx *ctx, const struct recon_kernel *kernel);
 #define OCTA_F 8
 void golden_octahedron(float xyz[3 * OCTA_V], uint32_t index[3 * OCTA_F]);
 
+KERN_END
 #endif

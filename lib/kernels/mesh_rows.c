@@ -34,8 +34,8 @@ const struct recon_param mesh_check_params[] = {
       "faces turned alike; closed: also no border", "nothing", RECON_CHOICE, 0, 0, "nothing|edges|manifold|closed" },
     END_PARAM,
 };
-const struct recon_port mesh_one_in[] = { { "mesh", RECON_MESH, RECON_PORT_HOST, "" }, END_PORT };
-const struct recon_port mesh_one_out[] = { { "mesh", RECON_MESH, 0, "on the host" }, END_PORT };
+const struct recon_port mesh_one_in[] = { { "mesh", RECON_MESH, 0, "" }, END_PORT };
+const struct recon_port mesh_one_out[] = { { "mesh", RECON_MESH, 0, "" }, END_PORT };
 const struct recon_param mesh_clean_params[] = {
     { "merge", "", "vertices at exactly one place become one; their normals go", "true", RECON_BOOL, 0, 0, 0 },
     { "degenerate", "", "remove faces that name a vertex twice or have no area", "true", RECON_BOOL, 0, 0, 0 },
@@ -75,8 +75,8 @@ const struct recon_param mesh_simplify_params[] = {
     { "vertices", "", "wanted at most, of those in faces; 0: faces says it", "0", RECON_INT, 0, 4e9, 0 },
     END_PARAM,
 };
-const struct recon_port check_sign_in[] = { { "mesh", RECON_MESH, RECON_PORT_HOST, "closed for parity" },
-                                            { "points", RECON_POINTS, RECON_PORT_HOST, "" },
+const struct recon_port check_sign_in[] = { { "mesh", RECON_MESH, 0, "closed for parity" },
+                                            { "points", RECON_POINTS, 0, "" },
                                             END_PORT };
 const struct recon_port check_sign_out[] = { { "inside", RECON_POINTS, 0, "the points inside, in their order" }, END_PORT };
 const struct recon_param check_sign_params[] = {
@@ -87,8 +87,8 @@ const struct recon_param check_sign_params[] = {
 };
 
 /* ---- points ---- */
-const struct recon_port points_one_in[] = { { "points", RECON_POINTS, RECON_PORT_HOST, "" }, END_PORT };
-const struct recon_port points_one_out[] = { { "points", RECON_POINTS, 0, "on the host" }, END_PORT };
+const struct recon_port points_one_in[] = { { "points", RECON_POINTS, 0, "" }, END_PORT };
+const struct recon_port points_one_out[] = { { "points", RECON_POINTS, 0, "" }, END_PORT };
 const struct recon_param points_normals_params[] = {
     { "k", "", "nearest neighbours, the point itself among them", "30", RECON_INT, 3, 256, 0 },
     { "orient", "", "propagate: neighbours agree, the topmost along z looks up; viewpoint: towards it; outward: away from the "
@@ -103,7 +103,7 @@ const struct recon_param fps_params[] = {
     { "index", "", "of the first point", "0", RECON_INT, 0, 4e9, 0 },
     END_PARAM,
 };
-const struct recon_port voxelize_in[] = { { "points", RECON_POINTS, RECON_PORT_HOST, "" }, END_PORT };
+const struct recon_port voxelize_in[] = { { "points", RECON_POINTS, 0, "" }, END_PORT };
 const struct recon_port voxelize_out[] = { { "volume", RECON_VOLUME, RECON_PORT_OPTIONAL, "form = dense" },
                                            { "voxels", RECON_POINTS, RECON_PORT_OPTIONAL, "form = sparse: centres of the occupied, by number" },
                                            END_PORT };

@@ -1,6 +1,7 @@
 /* Normals of points: the plane of the neighbours, and which side is out. */
 #include "config.h"
 #include "base/base.h"
+#include "kernels/plan.h"
 #include "kernels/points_plan.h"
 
 #include <stdlib.h>
@@ -243,13 +244,12 @@ int points_same_shape(struct recon_ctx *ctx, const void *const *in, const struct
 }
 
 /* a sheet z = x / 2 of 5 x 5 points: every normal is (-1, 0, 2) / sqrt 5 */
-int golden_points_normals(struct recon_ctx *ctx, const struct recon_kernel *k)
+int golden_points_normals(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device)
 {
     float xyz[75];
     struct recon_points in = { .n = 25, .xyz = xyz }, r = { 0 };
     struct recon_value p[] = { [POINTS_NORMALS_K] = { .i = 6 }, [POINTS_NORMALS_ORIENT] = { .i = POINTS_NORMALS_PROPAGATE },
                                [POINTS_NORMALS_VIEWPOINT] = { 0 } };
-    struct recon_cost cost = { 0 };
     int rc;
 
     for (int i = 0; i < 25; i++) {
@@ -257,7 +257,7 @@ int golden_points_normals(struct recon_ctx *ctx, const struct recon_kernel *k)
         xyz[3 * i + 1] = (float)(i % 5);
         xyz[3 * i + 2] = (float)(i / 5) / 2;
     }
-    rc = k->run(ctx, (const void *[]){ &in, NULL }, p, (void *[]){ &r, NULL }, &cost);
+    rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ &r, NULL });
     for (int i = 0; rc == 0 && i < 25; i++)
         if (!(fabs((double)r.normals[3 * i + 2] - 2 / sqrt(5)) < 1e-6) || !(fabs((double)r.normals[3 * i] + 1 / sqrt(5)) < 1e-6))
             rc = ctx->host->fail(ctx, CODE_INTERNAL, NULL, k->name, "self-test of '%s': a normal's z is %.9g, %.9g wanted", k->name,

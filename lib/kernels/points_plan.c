@@ -40,7 +40,7 @@ static int wrong(struct recon_ctx *ctx, const struct recon_kernel *k, const char
 
 /* ---- points.voxelize ---- */
 
-static void box_of(const struct recon_points *p, double low[3], double high[3])
+void points_box(const struct recon_points *p, double low[3], double high[3])
 {
     for (int i = 0; i < 3; i++) {
         low[i] = INFINITY;
@@ -71,17 +71,15 @@ static int plan_grid(struct recon_ctx *ctx, const struct recon_value *p, const d
     return 0;
 }
 
-int voxel_plan(struct recon_ctx *ctx, const struct recon_points *in, const struct recon_value *p, struct voxel_plan *ret)
+int voxel_plan_box(struct recon_ctx *ctx, const double low[3], const double high[3], const struct recon_value *p, struct voxel_plan *ret)
 {
     struct voxel_plan r = { .meaning = (int)p[VOXELIZE_MEANING].i, .form = (int)p[VOXELIZE_FORM].i, .voxel = p[VOXELIZE_VOXEL].f };
     const struct recon_value *origin = &p[VOXELIZE_ORIGIN], *shape = &p[VOXELIZE_SHAPE];
     uint32_t n = (uint32_t)p[VOXELIZE_RESOLUTION].i;
-    double low[3], high[3];
 
     if ((origin->n && origin->n != 3) || (shape->n && shape->n != 3))
         return ctx->host->fail(ctx, CODE_USAGE, NULL, origin->n && origin->n != 3 ? "origin" : "shape", "three numbers are wanted, %u are given",
                                origin->n && origin->n != 3 ? origin->n : shape->n);
-    box_of(in, low, high);
     for (int i = 0; i < 3; i++) {
         r.dim[i] = n;
         r.origin[i] = origin->n ? origin->v[i] : low[i];
@@ -104,6 +102,14 @@ int voxel_plan(struct recon_ctx *ctx, const struct recon_points *in, const struc
         return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume", "%u x %u x %u cells, at most 2^40 are taken", r.dim[0], r.dim[1], r.dim[2]);
     *ret = r;
     return 0;
+}
+
+int voxel_plan(struct recon_ctx *ctx, const struct recon_points *in, const struct recon_value *p, struct voxel_plan *ret)
+{
+    double low[3], high[3];
+
+    points_box(in, low, high);
+    return voxel_plan_box(ctx, low, high, p, ret);
 }
 
 int voxelize_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
@@ -157,7 +163,7 @@ int voxelize_none(struct recon_ctx *ctx, const struct recon_points *in)
 }
 
 /* the corners of a box: kaolin's rounding to the nearest even cell */
-int golden_voxelize(struct recon_ctx *ctx, const struct recon_kernel *k)
+int golden_voxelize(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device)
 {
     float xyz[12] = { 0, 0, 0, 1, 0.5f, 0.25f, 1, 0.5f, 0.25f, 0.5f, 0.1f, 0 };
     struct recon_points in = { .n = 4, .xyz = xyz };
@@ -165,9 +171,8 @@ int golden_voxelize(struct recon_ctx *ctx, const struct recon_kernel *k)
                                [VOXELIZE_SHAPE] = { 0 }, [VOXELIZE_ORIGIN] = { 0 }, [VOXELIZE_FORM] = { .i = VOXELIZE_DENSE } };
     struct recon_volume v = { 0 };
     struct recon_points sparse = { 0 };
-    struct recon_cost cost = { 0 };
     double sum = 0;
-    int rc = k->run(ctx, (const void *[]){ &in, NULL }, p, (void *[]){ &v, NULL, NULL }, &cost);
+    int rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ &v, NULL, NULL });
 
     for (int i = 0; rc == 0 && i < 64; i++)
         sum += (double)v.tsdf[i];
@@ -178,7 +183,7 @@ int golden_voxelize(struct recon_ctx *ctx, const struct recon_kernel *k)
     ctx->host->free(ctx, v.weight);
     p[VOXELIZE_FORM].i = VOXELIZE_SPARSE;
     if (rc == 0)
-        rc = k->run(ctx, (const void *[]){ &in, NULL }, p, (void *[]){ NULL, &sparse, NULL }, &cost);
+        rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ NULL, &sparse, NULL });
     if (rc == 0 && sparse.n != 3)
         rc = wrong(ctx, k, "the number of occupied cells, sparse,", (double)sparse.n, 3);
     points_free(ctx, &sparse);
@@ -266,18 +271,17 @@ int fps_give(struct recon_ctx *ctx, const struct recon_points *p, const uint32_t
 }
 
 /* a line of eleven points from one end: the other end, the middle, the quarters, ties to the lower */
-int golden_fps(struct recon_ctx *ctx, const struct recon_kernel *k)
+int golden_fps(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device)
 {
     static const float want[5] = { 0, 10, 5, 2, 7 };
     float xyz[33] = { 0 };
     struct recon_points in = { .n = 11, .xyz = xyz }, r = { 0 };
     struct recon_value p[] = { [FPS_COUNT] = { .i = 5 }, [FPS_FIRST] = { .i = FPS_FIRST_INDEX }, [FPS_INDEX] = { .i = 0 } };
-    struct recon_cost cost = { 0 };
     int rc;
 
     for (int i = 0; i < 11; i++)
         xyz[3 * i] = (float)i;
-    rc = k->run(ctx, (const void *[]){ &in, NULL }, p, (void *[]){ &r, NULL }, &cost);
+    rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ &r, NULL });
     for (int i = 0; rc == 0 && i < 5; i++)
         if (r.n != 5 || r.xyz[3 * i] != want[i])
             rc = wrong(ctx, k, "a point", (double)r.xyz[3 * i], (double)want[i]);

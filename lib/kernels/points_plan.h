@@ -1,10 +1,12 @@
-/* kernels/points_plan.h - what the kernels of points share between devices. Host memory through ctx->host. C. */
+/* kernels/points_plan.h - what the kernels of points share between devices. Host memory through ctx->host. C and C++. */
 #ifndef KERNELS_POINTS_PLAN_H
 #define KERNELS_POINTS_PLAN_H
 
 #include <math.h>
 #include <stdbool.h>
 #include "kernels/mesh_rows.h"
+
+KERN_BEGIN
 
 int points_copy(struct recon_ctx *ctx, const struct recon_points *p, bool normals, struct recon_points *ret); /* normals: room for them */
 void points_free(struct recon_ctx *ctx, struct recon_points *p);
@@ -19,10 +21,12 @@ struct voxel_plan {
     double voxel;     /* between samples */
     double center[3]; /* what is added to origin for a cell's centre */
 };
+void points_box(const struct recon_points *p, double low[3], double high[3]); /* infinite when there are none */
 /* Refuses points of no extent where it is wanted, shapes that are no three whole numbers, grids above 2^40 cells. */
 int voxel_plan(struct recon_ctx *ctx, const struct recon_points *in, const struct recon_value *params, struct voxel_plan *ret);
+int voxel_plan_box(struct recon_ctx *ctx, const double low[3], const double high[3], const struct recon_value *params, struct voxel_plan *ret);
 /* The cell of a point: false outside. For kaolin and grid. */
-static inline bool voxel_cell(const struct voxel_plan *p, const float *xyz, uint32_t cell[3])
+KERN_HD bool voxel_cell(const struct voxel_plan *p, const float *xyz, uint32_t cell[3])
 {
     for (int i = 0; i < 3; i++) {
         double x = (double)xyz[i] - p->origin[i];
@@ -34,12 +38,12 @@ static inline bool voxel_cell(const struct voxel_plan *p, const float *xyz, uint
     }
     return true;
 }
-static inline uint64_t voxel_number(const struct voxel_plan *p, const uint32_t cell[3])
+KERN_HD uint64_t voxel_number(const struct voxel_plan *p, const uint32_t cell[3])
 {
     return ((uint64_t)cell[0] * p->dim[1] + cell[1]) * p->dim[2] + cell[2];
 }
 /* The span of cells along an axis whose centres may be within reach of x, one wider than exact; false: none. */
-static inline bool voxel_span(const struct voxel_plan *p, int axis, double x, double reach, uint32_t *from, uint32_t *to)
+KERN_HD bool voxel_span(const struct voxel_plan *p, int axis, double x, double reach, uint32_t *from, uint32_t *to)
 {
     double a = floor((x - reach - p->origin[axis]) / p->voxel), b = ceil((x + reach - p->origin[axis]) / p->voxel);
 
@@ -54,7 +58,7 @@ int voxelize_shape(struct recon_ctx *ctx, const void *const *in, const struct re
 /* What is asked for must be there: form against the outputs. */
 int voxelize_outputs(struct recon_ctx *ctx, const struct voxel_plan *p, void *const *out);
 int voxelize_none(struct recon_ctx *ctx, const struct recon_points *in); /* empty-result; -1 */
-int golden_voxelize(struct recon_ctx *ctx, const struct recon_kernel *kernel);
+int golden_voxelize(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
 
 /* ---- points.farthest ---- */
 
@@ -64,9 +68,9 @@ int fps_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_v
 int fps_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
 /* The chosen points in their order. */
 int fps_give(struct recon_ctx *ctx, const struct recon_points *p, const uint32_t *chosen, uint64_t n, struct recon_points *ret);
-int golden_fps(struct recon_ctx *ctx, const struct recon_kernel *kernel);
+int golden_fps(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
 
-static inline double point_distance2(const float *a, const float *b)
+KERN_HD double point_distance2(const float *a, const float *b)
 {
     double x = (double)a[0] - (double)b[0], y = (double)a[1] - (double)b[1], z = (double)a[2] - (double)b[2];
 
@@ -83,6 +87,7 @@ int normals_orient(struct recon_ctx *ctx, const struct recon_points *p, const ui
                    float *normals);
 int points_normals_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
 int points_same_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
-int golden_points_normals(struct recon_ctx *ctx, const struct recon_kernel *kernel);
+int golden_points_normals(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
 
+KERN_END
 #endif

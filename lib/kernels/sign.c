@@ -60,6 +60,12 @@ static int write_npy(struct recon_ctx *ctx, const char *file, const uint8_t *ins
     return rc;
 }
 
+int sign_tell(struct recon_ctx *ctx, uint64_t points, uint64_t n, const struct recon_value *params, const uint8_t *inside)
+{
+    ctx->host->log(ctx, RECON_NOTE, NULL, "points", "%llu of %llu points are inside", (unsigned long long)n, (unsigned long long)points);
+    return params[CHECK_SIGN_FILE].s[0] ? write_npy(ctx, params[CHECK_SIGN_FILE].s, inside, points) : 0;
+}
+
 int sign_give(struct recon_ctx *ctx, const struct recon_points *p, const struct recon_value *params, const uint8_t *inside, struct recon_points *ret)
 {
     uint32_t *chosen;
@@ -68,8 +74,7 @@ int sign_give(struct recon_ctx *ctx, const struct recon_points *p, const struct 
 
     for (uint64_t i = 0; i < p->n; i++)
         n += inside[i];
-    ctx->host->log(ctx, RECON_NOTE, NULL, "points", "%llu of %llu points are inside", (unsigned long long)n, (unsigned long long)p->n);
-    if (params[CHECK_SIGN_FILE].s[0] && write_npy(ctx, params[CHECK_SIGN_FILE].s, inside, p->n))
+    if (sign_tell(ctx, p->n, n, params, inside))
         return -1;
     if (!ret)
         return 0;
@@ -85,7 +90,7 @@ int sign_give(struct recon_ctx *ctx, const struct recon_points *p, const struct 
 }
 
 /* the octahedron from its middle, through its edges and vertices, and from beside it */
-int golden_sign(struct recon_ctx *ctx, const struct recon_kernel *k)
+int golden_sign(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device)
 {
     static const float at[] = { 0, 0, 0,  0.5f, 0, 0,  -0.5f, 0, 0,  -2, 0, 0,  2, 0, 0,  -2, 0.5f, 0,  0.2f, 0.3f, 0.4f,  0.4f, 0.4f, 0.4f,
                                 -3, 0.25f, 0.25f,  -3, 1, 0,  -3, 0, 1,  0.1f, -0.3f, 0 };
@@ -95,13 +100,12 @@ int golden_sign(struct recon_ctx *ctx, const struct recon_kernel *k)
     struct recon_mesh m = { .vertices = OCTA_V, .faces = OCTA_F, .xyz = xyz, .index = index };
     struct recon_points in = { .n = COUNT(want), .xyz = copy }, r = { 0 };
     struct recon_value p[] = { [CHECK_SIGN_METHOD] = { .i = CHECK_SIGN_PARITY }, [CHECK_SIGN_FILE] = { .s = "" } };
-    struct recon_cost cost = { 0 };
     uint64_t n = 0;
     int rc;
 
     memcpy(copy, at, sizeof(at));
     golden_octahedron(xyz, index);
-    rc = k->run(ctx, (const void *[]){ &m, &in, NULL }, p, (void *[]){ &r, NULL }, &cost);
+    rc = golden_run(ctx, k, device, (const void *[]){ &m, &in, NULL }, p, (void *[]){ &r, NULL });
     for (uint64_t i = 0; rc == 0 && i < COUNT(want); i++)
         if (want[i] && (n >= r.n || memcmp(r.xyz + 3 * n++, at + 3 * i, 12)))
             rc = ctx->host->fail(ctx, CODE_INTERNAL, NULL, k->name, "self-test of '%s': point %llu is not found inside", k->name, (unsigned long long)i);

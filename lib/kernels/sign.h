@@ -1,4 +1,4 @@
-/* kernels/sign.h - whether a ray from a point along +x meets a triangle, the same for two triangles at one edge. C. */
+/* kernels/sign.h - whether a ray from a point along +x meets a triangle, the same for two triangles at one edge. C and C++. */
 #ifndef KERNELS_SIGN_H
 #define KERNELS_SIGN_H
 
@@ -6,10 +6,12 @@
 #include <stdbool.h>
 #include "kernels/mesh_rows.h"
 
+KERN_BEGIN
+
 /* Whether the edge a-b, seen along x, is crossed by the half-line from p towards +y. The ends are taken in one order whoever
  * asks (lower z, then lower y), and z counts half-open: two triangles at an edge get the same answer, bit for bit, so a ray
  * through an edge or a vertex counts exactly as a ray a hair beside it (simulation of simplicity). */
-static inline bool edge_crossed(const float *a, const float *b, const float *p)
+KERN_HD bool edge_crossed(const float *a, const float *b, const float *p)
 {
     double u, v;
 
@@ -26,7 +28,7 @@ static inline bool edge_crossed(const float *a, const float *b, const float *p)
     return u > v; /* the edge is at y > p's */
 }
 
-static inline bool triangle_hit(const float *a, const float *b, const float *c, const float *p)
+KERN_HD bool triangle_hit(const float *a, const float *b, const float *c, const float *p)
 {
     double u[3], v[3], n[3], d;
 
@@ -44,7 +46,7 @@ static inline bool triangle_hit(const float *a, const float *b, const float *c, 
 }
 
 /* Solid angle of a triangle from p over 4 pi (Van Oosterom and Strackee 1983). */
-static inline double triangle_winding(const float *a, const float *b, const float *c, const float *p)
+KERN_HD double triangle_winding(const float *a, const float *b, const float *c, const float *p)
 {
     double x[3], y[3], z[3], lx, ly, lz, det, div;
 
@@ -64,8 +66,11 @@ static inline double triangle_winding(const float *a, const float *b, const floa
 
 int sign_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
 int sign_check(struct recon_ctx *ctx, const struct recon_mesh *m); /* indices; -1 after fail() */
+/* Tells that n of the points are inside and writes the file; inside is read only when a file is asked for. */
+int sign_tell(struct recon_ctx *ctx, uint64_t points, uint64_t n, const struct recon_value *params, const uint8_t *inside);
 /* Tells, writes the file, fills the output (NULL: nobody asks). */
 int sign_give(struct recon_ctx *ctx, const struct recon_points *p, const struct recon_value *params, const uint8_t *inside, struct recon_points *ret);
-int golden_sign(struct recon_ctx *ctx, const struct recon_kernel *kernel);
+int golden_sign(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
 
+KERN_END
 #endif

@@ -149,7 +149,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 
 static int selftest(struct recon_ctx *ctx)
 {
-    return golden_sign(ctx, &cpu_check_sign);
+    return golden_sign(ctx, &cpu_check_sign, NULL);
 }
 
 const struct recon_kernel cpu_check_sign = { RECON_KERNEL_ABI,  CHECK_SIGN_NAME, CHECK_SIGN_DOC, check_sign_in, check_sign_out,

@@ -44,7 +44,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 
 static int selftest(struct recon_ctx *ctx)
 {
-    return golden_normals(ctx, &cpu_mesh_normals);
+    return golden_normals(ctx, &cpu_mesh_normals, NULL);
 }
 
 const struct recon_kernel cpu_mesh_normals = { RECON_KERNEL_ABI,    MESH_NORMALS_NAME, MESH_NORMALS_DOC, mesh_one_in, mesh_one_out,

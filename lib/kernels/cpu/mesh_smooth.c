@@ -115,7 +115,7 @@ out:
 
 static int selftest(struct recon_ctx *ctx)
 {
-    return golden_smooth(ctx, &cpu_mesh_smooth);
+    return golden_smooth(ctx, &cpu_mesh_smooth, NULL);
 }
 
 const struct recon_kernel cpu_mesh_smooth = { RECON_KERNEL_ABI,   MESH_SMOOTH_NAME, MESH_SMOOTH_DOC, mesh_one_in, mesh_one_out,

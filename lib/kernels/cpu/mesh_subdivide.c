@@ -170,7 +170,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 
 static int selftest(struct recon_ctx *ctx)
 {
-    return golden_subdivide(ctx, &cpu_mesh_subdivide);
+    return golden_subdivide(ctx, &cpu_mesh_subdivide, NULL);
 }
 
 const struct recon_kernel cpu_mesh_subdivide = { RECON_KERNEL_ABI,      MESH_SUBDIVIDE_NAME, MESH_SUBDIVIDE_DOC, mesh_one_in, mesh_one_out,

@@ -146,7 +146,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 
 static int selftest(struct recon_ctx *ctx)
 {
-    return golden_fps(ctx, &cpu_points_fps);
+    return golden_fps(ctx, &cpu_points_fps, NULL);
 }
 
 const struct recon_kernel cpu_points_fps = { RECON_KERNEL_ABI, FPS_NAME,  FPS_DOC, points_one_in, points_one_out,

@@ -47,7 +47,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 
 static int selftest(struct recon_ctx *ctx)
 {
-    return golden_points_normals(ctx, &cpu_points_normals);
+    return golden_points_normals(ctx, &cpu_points_normals, NULL);
 }
 
 const struct recon_kernel cpu_points_normals = { RECON_KERNEL_ABI,      POINTS_NORMALS_NAME,  POINTS_NORMALS_DOC, points_one_in, points_one_out,

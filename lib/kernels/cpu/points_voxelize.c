@@ -167,7 +167,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 
 static int selftest(struct recon_ctx *ctx)
 {
-    return golden_voxelize(ctx, &cpu_points_voxelize);
+    return golden_voxelize(ctx, &cpu_points_voxelize, NULL);
 }
 
 const struct recon_kernel cpu_points_voxelize = { RECON_KERNEL_ABI, VOXELIZE_NAME,  VOXELIZE_DOC, voxelize_in, voxelize_out,

@@ -81,7 +81,7 @@ static int smooth_run(struct recon_ctx *ctx, const void *const *in, const struct
 
 static int smooth_selftest(struct recon_ctx *ctx)
 {
-    return golden_smooth(ctx, &ref_mesh_smooth);
+    return golden_smooth(ctx, &ref_mesh_smooth, NULL);
 }
 
 const struct recon_kernel ref_mesh_smooth = { RECON_KERNEL_ABI,   MESH_SMOOTH_NAME, MESH_SMOOTH_DOC, mesh_one_in,     mesh_one_out,
@@ -115,7 +115,7 @@ static int normals_run(struct recon_ctx *ctx, const void *const *in, const struc
 
 static int normals_selftest(struct recon_ctx *ctx)
 {
-    return golden_normals(ctx, &ref_mesh_normals);
+    return golden_normals(ctx, &ref_mesh_normals, NULL);
 }
 
 const struct recon_kernel ref_mesh_normals = { RECON_KERNEL_ABI,    MESH_NORMALS_NAME, MESH_NORMALS_DOC, mesh_one_in,      mesh_one_out,
@@ -264,7 +264,7 @@ static int subdivide_run(struct recon_ctx *ctx, const void *const *in, const str
 
 static int subdivide_selftest(struct recon_ctx *ctx)
 {
-    return golden_subdivide(ctx, &ref_mesh_subdivide);
+    return golden_subdivide(ctx, &ref_mesh_subdivide, NULL);
 }
 
 const struct recon_kernel ref_mesh_subdivide = { RECON_KERNEL_ABI,      MESH_SUBDIVIDE_NAME, MESH_SUBDIVIDE_DOC, mesh_one_in,        mesh_one_out,

@@ -38,7 +38,7 @@ static int fps_run(struct recon_ctx *ctx, const void *const *in, const struct re
 
 static int fps_selftest(struct recon_ctx *ctx)
 {
-    return golden_fps(ctx, &ref_points_fps);
+    return golden_fps(ctx, &ref_points_fps, NULL);
 }
 
 const struct recon_kernel ref_points_fps = { RECON_KERNEL_ABI, FPS_NAME,  FPS_DOC, points_one_in, points_one_out,
@@ -98,7 +98,7 @@ static int normals_run(struct recon_ctx *ctx, const void *const *in, const struc
 
 static int normals_selftest(struct recon_ctx *ctx)
 {
-    return golden_points_normals(ctx, &ref_points_normals);
+    return golden_points_normals(ctx, &ref_points_normals, NULL);
 }
 
 const struct recon_kernel ref_points_normals = { RECON_KERNEL_ABI,      POINTS_NORMALS_NAME,  POINTS_NORMALS_DOC, points_one_in,    points_one_out,
@@ -193,7 +193,7 @@ static int voxelize_run(struct recon_ctx *ctx, const void *const *in, const stru
 
 static int voxelize_selftest(struct recon_ctx *ctx)
 {
-    return golden_voxelize(ctx, &ref_points_voxelize);
+    return golden_voxelize(ctx, &ref_points_voxelize, NULL);
 }
 
 const struct recon_kernel ref_points_voxelize = { RECON_KERNEL_ABI, VOXELIZE_NAME,  VOXELIZE_DOC, voxelize_in,       voxelize_out,
@@ -232,7 +232,7 @@ static int sign_run(struct recon_ctx *ctx, const void *const *in, const struct r
 
 static int sign_selftest(struct recon_ctx *ctx)
 {
-    return golden_sign(ctx, &ref_check_sign);
+    return golden_sign(ctx, &ref_check_sign, NULL);
 }
 
 const struct recon_kernel ref_check_sign = { RECON_KERNEL_ABI,  CHECK_SIGN_NAME, CHECK_SIGN_DOC, check_sign_in, check_sign_out,
