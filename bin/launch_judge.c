@@ -129,6 +129,8 @@ static void judge(const struct launch *l, int fd)
     struct check_case c = { .pin = &l->pin, .facts = &l->facts, .resolution = resolved ? &r : NULL,
                             .received = environ, .restored = true };
 
+    if (resolved)
+        resolution_symbols_changed(&r, &l->pin, "", &l->facts.toolkits);
     check(&c, &l->skip, &list);
     if (!resolved)
         not_checked(&list, "resolve", err.text);

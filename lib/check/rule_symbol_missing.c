@@ -232,7 +232,7 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
 const struct rule rule_symbol_missing = {
     .name = "symbol-missing",
     .doc = "a reference that no object in scope answers: an error, a warning where it is a function that is bound at its "
-           "first call and no file was mistaken for another; judged by recon-check, not by the launcher",
+           "first call and no file was mistaken for another; the launcher looks where a library is another build than pinned",
     .level = LEVEL_ERROR,
     .scope = SCOPE_JOB,
     .inputs = CHECK_RESOLUTION,

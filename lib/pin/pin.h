@@ -131,9 +131,12 @@ void python_release(struct python *p);
  * are for other versions of Python. */
 int python_modules(const struct python *p, const char *package, struct strv *ret_global, struct strv *ret, struct err *err);
 
-/* Looks up every reference of every object (as ldd -r): some 0.2 ms an object, so the launcher leaves it. A module is in
+/* Looks up every reference of every object (as ldd -r): some 0.2 ms an object. A module is in
  * the scope of the last program before it. root and places as in closure_candidates; places may be NULL. */
 void resolution_symbols(struct resolution *r, const char *root, const struct strv *places);
+/* The same where an object is another build than pinned, the system's versioned libraries left out; keeps what concerns such
+ * an object. Costs nothing where nothing changed, so the launcher does it. */
+void resolution_symbols_changed(struct resolution *r, const struct pin *p, const char *root, const struct strv *places);
 /* What the objects of each closure may open by dlopen: appends one list a closure to ret->maybes. facts and root as in resolve. */
 void resolution_maybe(struct resolution *r, const struct facts *f, const char *root);
 void resolution_release(struct resolution *r);

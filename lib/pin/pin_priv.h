@@ -22,6 +22,7 @@ void resolve_driver(struct resolution *r, const struct pin *p, const char *root)
 /* Fills ret->shadows, by PYTHONPATH and the working directory. */
 void resolve_shadows(struct resolution *r, const char *root);
 
+void resolution_symbol_release(struct resolution_symbol *x);
 /* Unchanged since the pin: fills ret->closures from the pin and gives true. */
 bool resolution_reuse(const struct pin *p, const struct facts *f, const struct loader *l, struct resolution *ret);
 

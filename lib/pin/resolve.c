@@ -172,17 +172,8 @@ void resolution_release(struct resolution *r)
     for (size_t i = 0; i < r->closures.n; i++)
         closure_release(&r->closures.v[i]);
     free(r->closures.v);
-    for (size_t i = 0; i < r->symbols.n; i++) {
-        struct resolution_symbol *x = &r->symbols.v[i];
-
-        free(x->name);
-        free(x->shown);
-        free(x->version);
-        free(x->file);
-        free(x->twin);
-        free(x->twin_shown);
-        free(x->twin_lib);
-    }
+    for (size_t i = 0; i < r->symbols.n; i++)
+        resolution_symbol_release(&r->symbols.v[i]);
     free(r->symbols.v);
     for (size_t i = 0; i < r->maybes.n; i++)
         maybes_release(&r->maybes.v[i]);

@@ -60,6 +60,17 @@ static void look_up(struct resolution *r, size_t i, struct symbols *s, const str
     symbol_misses_release(&m);
 }
 
+void resolution_symbol_release(struct resolution_symbol *x)
+{
+    free(x->name);
+    free(x->shown);
+    free(x->version);
+    free(x->file);
+    free(x->twin);
+    free(x->twin_shown);
+    free(x->twin_lib);
+}
+
 void resolution_symbols(struct resolution *r, const char *root, const struct strv *places)
 {
     const struct closure **scope = xcalloc(r->closures.n + 1, sizeof(const struct closure *));

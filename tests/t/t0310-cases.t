@@ -127,6 +127,30 @@ sleep 0.02; lib "$T/own/libown.so.1" libown.so.1 'int f(void){return 1;} int g(v
 tap 0 'built anew' recon-check --pin "$T/own.pin"
 found lib-changed
 
+# the launcher looks symbols up where a library is another build than pinned, and nowhere else
+lib "$T/sym/good/libsym.so.1" libsym.so.1 'int old(void){return 0;} int data_word = 3;'
+lib "$T/sym/new/libsym.so.1" libsym.so.1 'int old(void){return 1;} int data_word_2 = 3;'
+lib "$T/sym/later/libsym.so.1" libsym.so.1 'int young(void){return 1;} int data_word = 3;'
+lib "$T/sym/good/libother.so.1" libother.so.1 'int f(void){return 0;}'
+program "$T/sym/app" 'extern int data_word; int old(void); int f(void); int main(int c, char **v){(void)v; return c > 9 ? old() + f() : data_word - 3;}' \
+    "$T/sym/good/libsym.so.1" "$T/sym/good/libother.so.1" '-Wl,--allow-shlib-undefined' '-Wl,-rpath,$ORIGIN/use' '-Wl,-z,lazy'
+cp -r "$T/sym/good" "$T/sym/use"
+tap 0 'a pin of two libraries' recon-pin capture -o "$T/sym.pin" "$T/sym/app"
+tap 0 'unchanged it starts' recon-launch --pin "$T/sym.pin" -- "$T/sym/app"
+lacks "$T/err" 'warn:' 'without a word'
+: >"$T/sym/use/new-file"
+tap 0 'searched again, nothing changed: no word' recon-launch --pin "$T/sym.pin" -- "$T/sym/app"
+lacks "$T/err" 'warn:' 'without a word'
+cp "$T/sym/new/libsym.so.1" "$T/sym/use/libsym.so.1"
+tap 78 'another build that lacks a variable' recon-launch --pin "$T/sym.pin" -- "$T/sym/app"
+found symbol-missing lib-changed
+has "$T/err" "'$T/sym/app' needs 'data_word'" 'named'
+cp "$T/sym/later/libsym.so.1" "$T/sym/use/libsym.so.1"
+tap 0 'another build that lacks a function of the first call' recon-launch --pin "$T/sym.pin" -- "$T/sym/app"
+found symbol-missing lib-changed
+has "$T/err" 'dies when it is first called' 'is a warning'
+LD_BIND_NOW=1 tap 78 'but an error where all is bound at the start' recon-launch --pin "$T/sym.pin" -- "$T/sym/app"
+
 # ---- a source tree beside the script hides the package
 site=$T/prefix/lib/python3.11/site-packages
 lib "$site/gsplat/csrc.so" csrc.so 'int f(void){return 0;}'

@@ -149,6 +149,21 @@ has "$T/err" '1 of 3 nodes cannot run it' 'and it is told'
 tap 78 'only that node' fact --gres=gpu:h100:1
 has "$T/err" 'none of the 1 nodes that the job may go to can run it' 'is refused'
 has "$T/err" 'cuda-home-missing' 'with the reason'
+# a pin that is captured now promises what is wrong in this shell to every node
+. "$abs_top_srcdir/tests/elf-inputs.sh"
+lib "$T/q/good/libq.so.1" libq.so.1 'int q(void){return 0;}'
+lib "$T/q/bad/libq.so.1" libq.so.1 'int r(void){return 0;}'
+program "$T/q/app" 'int q(void);int main(void){return q();}' "$T/q/good/libq.so.1" '-Wl,-z,now'
+own() { env -u SLURM_CONF "$@" recon-submit --dry-run --datasets list.txt -- "$T/q/app" '{dataset}'; }
+tap 0 'a shell with the right library' own "LD_LIBRARY_PATH=$T/q/good"
+lacks "$T/err" 'error:' 'no word'
+tap 78 'a shell with another one' own "LD_LIBRARY_PATH=$T/q/bad"
+has "$T/err" "not submitted, since this shell's environment would be pinned: symbol-missing" 'is refused'
+tap 0 'unless told' own "LD_LIBRARY_PATH=$T/q/bad" RECON_CHECK=warn
+has "$T/err" "error: symbol-missing: $T/q/app" 'it is said all the same'
+tap 0 'or not asked' own "LD_LIBRARY_PATH=$T/q/bad" RECON_CHECK=off
+lacks "$T/err" 'error:' 'then nothing is said'
+
 env -u SLURM_CONF recon-submit --dry-run --datasets list.txt -- cat '{dataset}' >"$T/out" 2>"$T/err"
 if [ -e /etc/slurm/slurm.conf ]; then skip 'no slurm.conf at all'; else has "$T/err" 'not asked: partitions, time, memory, GRES' 'no slurm.conf at all: says what was not asked'; fi
 finish
