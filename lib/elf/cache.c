@@ -157,12 +157,26 @@ static size_t hwcap_rank(const struct cache *c, uint64_t hwcap, const struct str
     return 0;
 }
 
+/* Entries of the subdirectories that glibc before 2.37 had: a bit for "tls", for each capability and for the platform. Their
+ * numbers on x86: sysdeps/x86/dl-procinfo.h of glibc 2.36. */
+static bool legacy_fits(uint64_t hwcap, const struct loader *l)
+{
+    static const struct { const char *name; unsigned bit; } rows[] = {
+        { "tls", 63 }, { "x86_64", 1 }, { "avx512_1", 2 }, { "haswell", 50 }, { "xeon_phi", 51 },
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (strv_has(&l->legacy, rows[i].name))
+            hwcap &= ~(UINT64_C(1) << rows[i].bit);
+    return hwcap == 0;
+}
+
 static const char *key_of(const struct cache *c, size_t i)
 {
     return text(c, c->strings + (uint64_t)get32((const uint8_t *)c->bytes.s + c->table + i * c->entry + 4));
 }
 
-const char *cache_find(const struct cache *c, const char *name, int machine, int elfclass, const struct strv *hwcaps)
+const char *cache_find(const struct cache *c, const char *name, int machine, int elfclass, const struct loader *l)
 {
     size_t low = 0, high = c->count, best_rank = SIZE_MAX;
     const char *best = NULL, *key;
@@ -187,7 +201,7 @@ const char *cache_find(const struct cache *c, const char *name, int machine, int
         if (!flags_fit(get32(p), machine, elfclass) || !value)
             continue;
         if (hwcap & HWCAP_EXTENSION) {
-            rank = hwcap_rank(c, hwcap, hwcaps);
+            rank = hwcap_rank(c, hwcap, &l->hwcaps);
             if (rank && rank < best_rank) {
                 best = value;
                 best_rank = rank;
@@ -196,7 +210,7 @@ const char *cache_find(const struct cache *c, const char *name, int machine, int
         }
         if (best)
             return best;
-        if (hwcap == 0) /* legacy bits mark directories that need not exist any more: plain entries follow */
+        if (legacy_fits(hwcap, l))
             return value;
     }
     return best;

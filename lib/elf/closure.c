@@ -11,7 +11,6 @@ const struct name why_names[] = {
     { "runpath", WHY_RUNPATH }, { "cache", WHY_CACHE },     { "default", WHY_DEFAULT },
     { "not-found", WHY_NOT_FOUND }, { NULL, 0 },
 };
-#define OBJECTS_MAX 20000
 
 /* ---- adding objects ---- */
 
@@ -23,7 +22,30 @@ struct library *search_add_library(struct search *s, const char *soname, enum wh
     lib->why = why;
     lib->needed_by = needed_by;
     lib->found_in = SIZE_MAX;
+    *VEC_ADD(&s->order) = (struct turn){ s->c->libs.n - 1, false };
     return lib;
+}
+
+static void library_release(struct library *lib)
+{
+    for (size_t j = 0; j < lib->tried.n; j++) {
+        free(lib->tried.v[j].path);
+        free(lib->tried.v[j].why_not);
+    }
+    free(lib->tried.v);
+    free(lib->missed.v);
+    free(lib->soname);
+    free(lib->path);
+    free(lib->corrupt);
+    free(lib->beside);
+    strv_release(&lib->candidates);
+    object_release(&lib->object);
+}
+
+void search_drop_last(struct search *s)
+{
+    library_release(&s->c->libs.v[--s->c->libs.n]);
+    s->order.n--;
 }
 
 void search_add_edge(struct search *s, size_t from, size_t to, const char *name)
@@ -235,8 +257,7 @@ static size_t need_musl(struct search *s, const char *name, size_t from)
     return i;
 }
 
-/* Index of the object that `name` is for object `from`; SIZE_MAX none. */
-static size_t need(struct search *s, const char *name, size_t from)
+size_t search_need(struct search *s, const char *name, size_t from)
 {
     size_t i = search_known(s, name);
 
@@ -252,34 +273,7 @@ static size_t need(struct search *s, const char *name, size_t from)
     return i != SIZE_MAX ? i : search_and_add(s, name, from);
 }
 
-/* ---- the walk ---- */
-
-static void needs_of(struct search *s, size_t from)
-{
-    struct strv names = { 0 };
-    char *origin = from == s->c->main && !s->scope ? xstrdup(s->origin)
-                   : s->c->libs.v[from].path       ? path_dir(s->c->libs.v[from].path)
-                                                   : NULL;
-
-    strv_copy(&names, &s->c->libs.v[from].object.needed);
-    for (size_t i = 0; i < names.n && s->c->libs.n < OBJECTS_MAX; i++) {
-        char *name = s->l->musl ? xstrdup(names.v[i]) : token_expand(names.v[i], origin, s->l);
-        size_t to = name && *name ? need(s, name, from) : SIZE_MAX;
-
-        if (to != SIZE_MAX)
-            search_add_edge(s, from, to, name);
-        free(name);
-    }
-    strv_release(&names);
-    free(origin);
-}
-
-void search_walk(struct search *s)
-{
-    for (size_t i = s->c->main; i < s->c->libs.n; i++)
-        if (s->c->libs.v[i].object.dynamic)
-            needs_of(s, i);
-}
+/* ---- preloads ---- */
 
 static void preload(struct search *s, const char *list, const char *separators)
 {
@@ -291,7 +285,7 @@ static void preload(struct search *s, const char *list, const char *separators)
                      : s->l->musl ? xstrdup(names.v[i])
                                   : token_expand(names.v[i], s->origin, s->l);
         size_t before = s->c->libs.n;
-        size_t k = name && *name && !is_loader(s, name) ? need(s, name, s->c->main) : SIZE_MAX;
+        size_t k = name && *name && !is_loader(s, name) ? search_need(s, name, s->c->main) : SIZE_MAX;
 
         if (k != SIZE_MAX && k >= before) {
             struct library *lib = &s->c->libs.v[k];
@@ -345,22 +339,8 @@ void closure_add_loaded(struct closure *loaded, const struct closure *more)
 
 void closure_release(struct closure *c)
 {
-    for (size_t i = 0; i < c->libs.n; i++) {
-        struct library *lib = &c->libs.v[i];
-
-        for (size_t j = 0; j < lib->tried.n; j++) {
-            free(lib->tried.v[j].path);
-            free(lib->tried.v[j].why_not);
-        }
-        free(lib->tried.v);
-        free(lib->missed.v);
-        free(lib->soname);
-        free(lib->path);
-        free(lib->corrupt);
-        free(lib->beside);
-        strv_release(&lib->candidates);
-        object_release(&lib->object);
-    }
+    for (size_t i = 0; i < c->libs.n; i++)
+        library_release(&c->libs.v[i]);
     for (size_t i = 0; i < c->dirs.n; i++)
         free(c->dirs.v[i].path);
     for (size_t i = 0; i < c->edges.n; i++)

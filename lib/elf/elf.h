@@ -37,6 +37,11 @@ struct version_need {         /* one DT_VERNEED auxiliary */
     bool weak;
     uint16_t index;           /* what DT_VERSYM has for it, with the hidden bit 0x8000 */
 };
+struct filter {               /* DT_FILTER or DT_AUXILIARY: a library that is looked into before this one */
+    char *name;
+    size_t after;             /* how many DT_NEEDED stand before it */
+    bool auxiliary;           /* DT_AUXILIARY: nothing is lost when it cannot be loaded */
+};
 /* Where the dynamic symbols and relocations lie: offsets in the file, sizes in bytes; 0: there is no such table. */
 struct symbol_tables {
     uint64_t symtab, strtab, strsz, hash, gnu_hash, versym;
@@ -48,7 +53,8 @@ struct object {
     char *path;               /* as opened */
     int elfclass, machine, type;   /* EI_CLASS, e_machine, e_type */
     char *soname, *interp, *rpath, *runpath, *build_id; /* NULL if absent */
-    struct strv needed;
+    struct strv needed, audit; /* audit: DT_AUDIT and DT_DEPAUDIT, lists with colons */
+    struct { struct filter *v; size_t n, cap; } filters;
     struct { struct version_need *v; size_t n, cap; } needs;
     struct strv versions;     /* DT_VERDEF names */
     struct { uint16_t *v; size_t n, cap; } version_index; /* of each: what DT_VERSYM has for it; 0: the file's own name */
@@ -90,7 +96,7 @@ int loader_probe(struct loader *ret, struct err *err);
 int loader_probe_path(const char *path, struct loader *ret, struct err *err);
 /* By table, running nothing: for another root, or where the loader does not tell. machine: as uname says it. */
 void loader_default(const char *root, const char *machine, struct loader *ret);
-/* The subdirectories that glibc before 2.37 tries besides, for $PLATFORM; none from 2.37 on. glibc: "2.36". */
+/* The subdirectories that glibc before 2.37 tries besides, for $PLATFORM and hwcaps; none from 2.37 on. glibc: "2.36". */
 void loader_legacy(struct loader *l, const char *glibc);
 /* musl's, for a PT_INTERP that loader_is_musl; closure_resolve and closure_extend turn to it by themselves. */
 bool loader_is_musl(const char *interp);
@@ -122,20 +128,20 @@ struct library { /* one object of the closure, in load order; [0] is the program
 };
 struct edge {                 /* object `from` needs `name`, which is object `to` */
     size_t from, to;
-    char *name;               /* as DT_NEEDED has it, $ORIGIN expanded */
+    char *name;               /* as DT_NEEDED, DT_FILTER or DT_AUXILIARY has it, $ORIGIN expanded */
 };
 struct searched_dir { char *path; int64_t mtime_ns; }; /* mtime 0: does not exist */
 struct closure {
     struct { struct library *v; size_t n, cap; } libs;
     struct { struct searched_dir *v; size_t n, cap; } dirs;
-    struct { struct edge *v; size_t n, cap; } edges; /* every DT_NEEDED of every object */
+    struct { struct edge *v; size_t n, cap; } edges; /* every DT_NEEDED of every object, and its filters that are there */
     bool secure;              /* AT_SECURE: set-uid, set-gid or with file capabilities, for the user that this process is */
     bool musl;                /* loaded by musl: versions do not count, and every symbol is bound at the start */
     bool module;              /* made by closure_extend: lives in the scope of a program */
     bool global;              /* a module that was opened with RTLD_GLOBAL: serves those after it */
     size_t main;              /* the program that the loader starts: 0, or 1 where [0] is a script and [1] its interpreter */
 };
-/* Breadth-first, as ld.so loads: preloads, then DT_NEEDED. env: the environment the program would get. */
+/* Breadth-first, as ld.so loads: preloads, then DT_NEEDED; filters stand before the library that names them. env: the environment the program would get. */
 int closure_resolve(const char *program, char *const *env, const char *cwd, const struct loader *l, bool images,
                     struct closure *ret, struct err *err);
 /* What dlopen(module) by the program of `scope` loads: [0] is the module; what the scope has is there as WHY_LOADED. */

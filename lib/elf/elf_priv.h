@@ -62,8 +62,8 @@ struct cache {
 /* A cache that is missing or not understood is an empty one, as the loader takes it; -1 then. */
 int cache_parse(struct cache *c, struct err *err); /* of c->bytes */
 int cache_open(struct cache *c, const char *path, struct err *err);
-/* The path for name, or NULL; points into the cache. machine: e_machine; hwcaps: best first. */
-const char *cache_find(const struct cache *c, const char *name, int machine, int elfclass, const struct strv *hwcaps);
+/* The path for name, or NULL; points into the cache. machine: e_machine; l: whose hwcaps and legacy subdirectories count. */
+const char *cache_find(const struct cache *c, const char *name, int machine, int elfclass, const struct loader *l);
 void cache_close(struct cache *c);
 
 /* ---- dynamic string tokens and roots (token.c) ---- */
@@ -99,6 +99,7 @@ struct list { /* a search path: indices of search.dirs */
     size_t n, cap;
 };
 struct paths { struct list rpath, runpath; }; /* of one object */
+struct turn { size_t lib; bool done; }; /* an object in the order of the scope; done: its needs are there */
 struct slot { uint64_t hash; const char *name; size_t value; };
 struct names { struct slot *v; size_t n, cap; }; /* texts (not owned) to numbers; open addressing, cap a power of two */
 
@@ -118,6 +119,7 @@ struct search {
     struct list env, def, main_rpath;
     struct { struct paths *v; size_t n, cap; } paths; /* by object */
     struct { char **v; size_t n, cap; } owned;        /* names that slots point to */
+    struct { struct turn *v; size_t n, cap; } order;  /* every object once */
     struct names names, keys;                         /* of objects, of directories */
     size_t lists, searches;                           /* how many were made: their numbers */
     struct { struct attempt *v; size_t n, cap; } attempts;
@@ -153,13 +155,20 @@ bool musl_own_name(const char *name);                    /* "libc.so", "libm.so.
 /* A run path, expanded; NULL: not to be used. Owned. */
 char *musl_run_path(const char *path, const char *origin, bool no_origin);
 
-/* ---- the walk (closure.c) ---- */
+/* ---- loading (closure.c) ---- */
 
 struct library *search_add_library(struct search *s, const char *soname, enum why why, size_t needed_by);
 void search_add_edge(struct search *s, size_t from, size_t to, const char *name);
 void search_know(struct search *s, size_t lib); /* by its name, path and SONAME */
 void search_preloads(struct search *s, char *const *env);
-void search_walk(struct search *s);             /* everything that what is there needs */
+/* Index of the object that `name` is for object `from`, loaded now if it was not; SIZE_MAX none. */
+size_t search_need(struct search *s, const char *name, size_t from);
+void search_drop_last(struct search *s);        /* the object added last, which nothing knows yet */
+
+/* ---- the walk (walk.c) ---- */
+
+/* Everything that what is there needs; then the objects stand in the order of the scope. Indices of search are void after. */
+void search_walk(struct search *s);
 /* Fills the paths of what an object of c may open, from l[first] on (program.c). */
 void search_for_maybes(const struct closure *c, const struct closure *scope, char *const *env, const char *cwd,
                        const struct loader *l, struct maybes *ret, size_t first);

@@ -214,7 +214,7 @@ static bool try_rpaths(struct search *s, size_t from, const char *name, struct h
 
 static bool try_cache(struct search *s, const struct object *from, const char *name, struct hit *ret)
 {
-    const char *path = cache_find(&s->cache, name, s->machine, s->elfclass, &s->l->hwcaps);
+    const char *path = cache_find(&s->cache, name, s->machine, s->elfclass, s->l);
 
     if (!path)
         return false;

@@ -66,31 +66,29 @@ void loader_legacy(struct loader *l, const char *glibc)
 {
     const char *p = l->platform;
 
+    const char *names[4]; /* the first counts most */
+    size_t n = 0;
+
     strv_release(&l->legacy);
     if (!glibc || !p || version_cmp(glibc, "2.37") >= 0)
         return;
-    /* glibc joins tls, $PLATFORM and the names of important hardware capabilities, of which x86-64 has one */
-    if (str_eq(p, "x86_64")) {
-        strv_add(&l->legacy, "tls/x86_64/x86_64");
-        strv_add(&l->legacy, "tls/x86_64");
-        strv_add(&l->legacy, "tls");
-        strv_add(&l->legacy, "x86_64/x86_64");
-        strv_add(&l->legacy, "x86_64");
-        return;
+    names[n++] = "tls";
+    names[n++] = p;
+    /* glibc calls an Intel CPU haswell; one with the x86-64-v4 instructions has the capability avx512_1, too */
+    if (str_eq(p, "haswell") && strv_has(&l->hwcaps, "x86-64-v4"))
+        names[n++] = "avx512_1";
+    if (str_eq(p, "x86_64") || str_eq(p, "haswell") || str_eq(p, "xeon_phi"))
+        names[n++] = "x86_64";
+    for (unsigned set = (1u << n) - 1; set; set--) { /* bit n-1: the first name */
+        struct str t = { 0 };
+
+        for (size_t i = 0; i < n; i++)
+            if (set >> (n - 1 - i) & 1)
+                str_addf(&t, "%s%s", t.len ? "/" : "", names[i]);
+        if (!strv_has(&l->legacy, t.s))
+            strv_add(&l->legacy, t.s);
+        str_release(&t);
     }
-    if (str_eq(p, "haswell") || str_eq(p, "xeon_phi")) {
-        strv_addf(&l->legacy, "tls/%s/x86_64", p);
-        strv_addf(&l->legacy, "tls/%s", p);
-        strv_add(&l->legacy, "tls/x86_64");
-        strv_add(&l->legacy, "tls");
-        strv_addf(&l->legacy, "%s/x86_64", p);
-        strv_add(&l->legacy, p);
-        strv_add(&l->legacy, "x86_64");
-        return;
-    }
-    strv_addf(&l->legacy, "tls/%s", p);
-    strv_add(&l->legacy, "tls");
-    strv_add(&l->legacy, p);
 }
 
 /* ---- ld.so --list-diagnostics: lines NAME="value" and NAME[0x0]="value" ---- */

@@ -260,6 +260,21 @@ static void read_entry(struct reading *x, const GElf_Dyn *d)
             strv_add(&o->needed, s);
         free(s);
         break;
+    case DT_FILTER:
+    case DT_AUXILIARY:
+        s = o->filters.n < NAMES_MAX ? reading_string(x, d->d_un.d_val) : NULL;
+        if (s && *s)
+            *VEC_ADD(&o->filters) = (struct filter){ s, o->needed.n, d->d_tag == DT_AUXILIARY };
+        else
+            free(s);
+        break;
+    case DT_AUDIT:
+    case DT_DEPAUDIT:
+        s = o->audit.n < NAMES_MAX ? reading_string(x, d->d_un.d_val) : NULL;
+        if (s && *s)
+            strv_add(&o->audit, s);
+        free(s);
+        break;
     case DT_SONAME: take(x, &o->soname, d->d_un.d_val); break;
     case DT_RPATH: take(x, &o->rpath, d->d_un.d_val); break;
     case DT_RUNPATH: take(x, &o->runpath, d->d_un.d_val); break;
@@ -389,12 +404,18 @@ void object_copy(struct object *dst, const struct object *src)
     o.runpath = xstrdup(src->runpath);
     o.build_id = xstrdup(src->build_id);
     memset(&o.needed, 0, sizeof(o.needed));
+    memset(&o.audit, 0, sizeof(o.audit));
+    memset(&o.filters, 0, sizeof(o.filters));
     memset(&o.versions, 0, sizeof(o.versions));
     memset(&o.needs, 0, sizeof(o.needs));
     memset(&o.version_index, 0, sizeof(o.version_index));
     memset(&o.images, 0, sizeof(o.images));
     strv_copy(&o.needed, &src->needed);
+    strv_copy(&o.audit, &src->audit);
     strv_copy(&o.versions, &src->versions);
+    for (size_t i = 0; i < src->filters.n; i++)
+        *VEC_ADD(&o.filters) =
+            (struct filter){ xstrdup(src->filters.v[i].name), src->filters.v[i].after, src->filters.v[i].auxiliary };
     for (size_t i = 0; i < src->needs.n; i++)
         *VEC_ADD(&o.needs) = (struct version_need){ xstrdup(src->needs.v[i].file), xstrdup(src->needs.v[i].version),
                                                     src->needs.v[i].weak, src->needs.v[i].index };
@@ -419,6 +440,10 @@ void object_release(struct object *o)
     free(o->runpath);
     free(o->build_id);
     strv_release(&o->needed);
+    for (size_t i = 0; i < o->filters.n; i++)
+        free(o->filters.v[i].name);
+    free(o->filters.v);
+    strv_release(&o->audit);
     strv_release(&o->versions);
     free(o->version_index.v);
     needs_clear(o);

@@ -322,6 +322,7 @@ void search_release(struct search *s)
     free(s->env.v);
     free(s->def.v);
     free(s->main_rpath.v);
+    free(s->order.v);
     free(s->origin);
     loader_release(&s->own);
     free(s->interp);

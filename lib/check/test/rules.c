@@ -206,6 +206,26 @@ static void lib_corrupt(void **state)
     end(&s);
 }
 
+static void audit_library(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    s.c.received = (char *[]){ (char *)"LD_AUDIT=:/opt/xalt/audit.so", NULL };
+    says(only(&s, "audit-library"), "LD_AUDIT names it");
+    assert_string_equal(only(&s, "audit-library")->object, "/opt/xalt/audit.so");
+    assert_string_equal(only(&s, "audit-library")->remedy, "unset LD_AUDIT");
+    closure(&s)->secure = true; /* a path counts for nothing then */
+    assert_int_equal(judge(&s), 0);
+    closure(&s)->secure = false;
+    s.c.received = (char *[]){ (char *)"LD_AUDIT=", NULL };
+    assert_int_equal(judge(&s), 0);
+    strv_add(&closure(&s)->libs.v[0].object.audit, "libwatch.so");
+    assert_string_equal(only(&s, "audit-library")->object, "libwatch.so");
+    end(&s);
+}
+
 static void lib_wrong_class(void **state)
 {
     struct scene s;
@@ -491,7 +511,7 @@ int main(void)
         cmocka_unit_test(skipped_is_silent),   cmocka_unit_test(a_silent_probe_is_a_note),
          cmocka_unit_test(lib_not_found),
         cmocka_unit_test(lib_not_found_hints), cmocka_unit_test(lib_of_the_driver),
-        cmocka_unit_test(lib_corrupt),         cmocka_unit_test(lib_wrong_class),
+        cmocka_unit_test(lib_corrupt),         cmocka_unit_test(audit_library), cmocka_unit_test(lib_wrong_class),
         cmocka_unit_test(symver_missing),      cmocka_unit_test(symver_of_another_node),
         cmocka_unit_test(glibc_too_old),       cmocka_unit_test(arch),
         cmocka_unit_test(arch_not_known),      cmocka_unit_test(arch_per_container),

@@ -6,6 +6,7 @@
  *   elf-dump -i FILE          GPU images
  *   elf-dump -t N PROGRAM     closes N times, prints the mean time in ms
  * -e NAME=VALUE, as often as needed, sets a variable of the judged program alone; -E empties its environment first.
+ * -r FOLDER: that is "/", with this host's own loader in it; -C DIR: the working directory there.
  * RECON_TEST_ROOT: the folder that is "/"; RECON_TEST_HWCAPS: a colon list instead of this CPU's. */
 #include "config.h"
 
@@ -97,8 +98,28 @@ static void set(struct strv *env, const char *assignment)
     free(name);
 }
 
+/* This host's loader, in the tree `root` of which it is a part; NULL: in this one. */
+static int host_loader(const char *root, struct loader *ret, struct err *err)
+{
+    struct loader there;
+
+    if (loader_probe(ret, err))
+        return -1;
+    if (!root)
+        return 0;
+    loader_default(root, "x86_64", &there);
+    free(ret->root);
+    free(ret->preload);
+    ret->root = there.root;
+    ret->preload = there.preload;
+    there.root = there.preload = NULL;
+    loader_release(&there);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    const char *inside = NULL, *cwd = NULL;
     const char *root = getenv("RECON_TEST_ROOT"), *hwcaps = getenv("RECON_TEST_HWCAPS"), *module = NULL;
     struct loader l = { 0 };
     struct closure c = { 0 }, more = { 0 };
@@ -110,7 +131,7 @@ int main(int argc, char **argv)
 
     for (char **e = environ; *e; e++)
         strv_add(&env, *e);
-    while ((opt = getopt(argc, argv, "vsi:m:t:e:E")) != -1) {
+    while ((opt = getopt(argc, argv, "vsi:m:t:e:Er:C:")) != -1) {
         if (opt == 'i') {
             strv_release(&env);
             return print_images(optarg);
@@ -122,25 +143,27 @@ int main(int argc, char **argv)
         verbose |= opt == 'v';
         symbols |= opt == 's';
         module = opt == 'm' ? optarg : module;
+        inside = opt == 'r' ? optarg : inside;
+        cwd = opt == 'C' ? optarg : cwd;
         times = opt == 't' ? atoi(optarg) : times;
     }
     if (optind >= argc)
         return 64;
     if (root)
         loader_default(root, "x86_64", &l);
-    else if (loader_probe(&l, &err))
+    else if (host_loader(inside, &l, &err))
         return fail(&err);
     if (hwcaps) {
         strv_release(&l.hwcaps);
         strv_split(&l.hwcaps, hwcaps, ":");
     }
-    rc = closure_resolve(argv[optind], env.v, NULL, &l, false, &c, &err);
+    rc = closure_resolve(argv[optind], env.v, cwd, &l, false, &c, &err);
     if (rc == 0 && module)
-        rc = closure_extend(&c, module, env.v, NULL, &l, false, &more, &err);
+        rc = closure_extend(&c, module, env.v, cwd, &l, false, &more, &err);
     t0 = clock_ms();
     for (int i = 0; i < times && rc == 0; i++) {
         closure_release(&c);
-        rc = closure_resolve(argv[optind], env.v, NULL, &l, false, &c, &err);
+        rc = closure_resolve(argv[optind], env.v, cwd, &l, false, &c, &err);
     }
     if (rc == 0 && times)
         printf("%zu objects, %.3f ms\n", c.libs.n, (clock_ms() - t0) / times);

@@ -146,6 +146,8 @@ static const struct entry entries[] = {
     { "libx.so.10", "/lib/libx.so.10", 0x0303, 0 },
     { "libx.so.9", "/v3/libx.so.9", 0x0303, (UINT64_C(1) << 62) | 1 },
     { "libx.so.9", "/v2/libx.so.9", 0x0303, (UINT64_C(1) << 62) | 0 },
+    { "libx.so.9", "/tls/haswell/libx.so.9", 0x0303, (UINT64_C(1) << 63) | (UINT64_C(1) << 50) },
+    { "libx.so.9", "/x86_64/libx.so.9", 0x0303, 2 },
     { "libx.so.9", "/lib/libx.so.9", 0x0303, 0 },
     { "libc.so.6", "/lib32/libc.so.6", 0x0003, 0 },
     { "libc.so.6", "/lib/libc.so.6", 0x0303, 0 },
@@ -153,18 +155,22 @@ static const struct entry entries[] = {
 
 static void cache_lookup(void **state)
 {
-    static const struct { const char *name; int machine, elfclass; const char *hwcaps, *want; } rows[] = {
-        { "libz.so.1", EM_X86_64, ELFCLASS64, "", "/lib/libz.so.1" },
-        { "libx.so.10", EM_X86_64, ELFCLASS64, "", "/lib/libx.so.10" },
-        { "libx.so.9", EM_X86_64, ELFCLASS64, "", "/lib/libx.so.9" },
-        { "libx.so.9", EM_X86_64, ELFCLASS64, "x86-64-v2", "/v2/libx.so.9" },
-        { "libx.so.9", EM_X86_64, ELFCLASS64, "x86-64-v4:x86-64-v3:x86-64-v2", "/v3/libx.so.9" },
-        { "libc.so.6", EM_X86_64, ELFCLASS64, "", "/lib/libc.so.6" },
-        { "libc.so.6", EM_386, ELFCLASS32, "", "/lib32/libc.so.6" },
-        { "libc.so.6", EM_AARCH64, ELFCLASS64, "", NULL },
-        { "liba.so.1", EM_X86_64, ELFCLASS64, "", NULL },
-        { "libzz.so.1", EM_X86_64, ELFCLASS64, "", NULL },
-        { "", EM_X86_64, ELFCLASS64, "", NULL },
+    static const struct { const char *name; int machine, elfclass; const char *hwcaps, *want, *platform, *glibc; } rows[] = {
+        { "libz.so.1", EM_X86_64, ELFCLASS64, "", "/lib/libz.so.1", NULL, NULL },
+        { "libx.so.10", EM_X86_64, ELFCLASS64, "", "/lib/libx.so.10", NULL, NULL },
+        { "libx.so.9", EM_X86_64, ELFCLASS64, "", "/lib/libx.so.9", NULL, NULL },
+        { "libx.so.9", EM_X86_64, ELFCLASS64, "x86-64-v2", "/v2/libx.so.9", NULL, NULL },
+        { "libx.so.9", EM_X86_64, ELFCLASS64, "x86-64-v4:x86-64-v3:x86-64-v2", "/v3/libx.so.9", NULL, NULL },
+        { "libx.so.9", EM_X86_64, ELFCLASS64, "x86-64-v3", "/v3/libx.so.9", "haswell", "2.36" },
+        { "libx.so.9", EM_X86_64, ELFCLASS64, "", "/tls/haswell/libx.so.9", "haswell", "2.36" },
+        { "libx.so.9", EM_X86_64, ELFCLASS64, "", "/x86_64/libx.so.9", "x86_64", "2.36" },
+        { "libx.so.9", EM_X86_64, ELFCLASS64, "", "/lib/libx.so.9", "haswell", "2.37" },
+        { "libc.so.6", EM_X86_64, ELFCLASS64, "", "/lib/libc.so.6", NULL, NULL },
+        { "libc.so.6", EM_386, ELFCLASS32, "", "/lib32/libc.so.6", NULL, NULL },
+        { "libc.so.6", EM_AARCH64, ELFCLASS64, "", NULL, NULL, NULL },
+        { "liba.so.1", EM_X86_64, ELFCLASS64, "", NULL, NULL, NULL },
+        { "libzz.so.1", EM_X86_64, ELFCLASS64, "", NULL, NULL, NULL },
+        { "", EM_X86_64, ELFCLASS64, "", NULL, NULL, NULL },
     };
 
     (void)state;
@@ -188,15 +194,16 @@ static void cache_lookup(void **state)
         }
         assert_int_equal(cache_parse(&c, NULL), 0);
         for (size_t i = 0; i < COUNT(rows); i++) {
-            struct strv hwcaps = { 0 };
+            struct loader l = { .platform = xstrdup(rows[i].platform) };
             const char *got;
 
-            strv_split(&hwcaps, rows[i].hwcaps, ":");
-            got = cache_find(&c, rows[i].name, rows[i].machine, rows[i].elfclass, &hwcaps);
+            strv_split(&l.hwcaps, rows[i].hwcaps, ":");
+            loader_legacy(&l, rows[i].glibc);
+            got = cache_find(&c, rows[i].name, rows[i].machine, rows[i].elfclass, &l);
             if (!str_eq(got, rows[i].want))
                 fail_msg("old %d, row %zu: %s, wanted %s", old, i, got ? got : "none",
                          rows[i].want ? rows[i].want : "none");
-            strv_release(&hwcaps);
+            loader_release(&l);
         }
         cache_close(&c);
     }
@@ -205,7 +212,7 @@ static void cache_lookup(void **state)
 static void cache_damaged(void **state)
 {
     struct str whole = { 0 };
-    struct strv none = { 0 };
+    struct loader none = { 0 };
 
     (void)state;
     make_cache(&whole, entries, COUNT(entries));
@@ -449,6 +456,14 @@ static void loaders(void **state)
     assert_true(strv_has(&l.legacy, "tls/x86_64"));
     loader_legacy(&l, "2.37");
     assert_int_equal(l.legacy.n, 0);
+    free(l.platform);
+    l.platform = xstrdup("haswell");
+    strv_add(&l.hwcaps, "x86-64-v4");
+    loader_legacy(&l, "2.36");
+    assert_int_equal(l.legacy.n, 15);
+    assert_string_equal(l.legacy.v[0], "tls/haswell/avx512_1/x86_64"); /* the order of LD_DEBUG=libs */
+    assert_string_equal(l.legacy.v[8], "haswell/avx512_1/x86_64");
+    assert_string_equal(l.legacy.v[14], "x86_64");
     loader_release(&l);
     assert_int_equal(loader_probe_path("/bin/false", &l, NULL), -1);
     assert_int_equal(loader_probe(&l, NULL), 0);
