@@ -120,18 +120,29 @@ struct mesh_notes {
     uint64_t polygons; /* faces of more than three corners, cut into triangles from their first corner */
     uint64_t uv_out;   /* faces with a texture coordinate outside [0, 1] (OBJ) */
     uint64_t dropped;  /* points that are not finite, left out */
+    uint64_t zeros;    /* points whose z is 0, left out */
 };
 
-/* A mesh in a file: PLY (ascii, little and big endian, any type of property and list, tristrips), OBJ, OFF, by the first
+struct geom_options {
+    int threads;      /* OBJ; the same result for any number; 0: 1 */
+    bool drop;        /* points that are not finite are left out and counted, else refused */
+    bool drop_zero;   /* points whose z is exactly 0 too */
+    double offset[3]; /* taken off every coordinate before it becomes a float */
+};
+
+/* A mesh in a file: PLY (ascii, little and big endian, any type of property and list, tristrips), OBJ, OFF, GLB, by the first
  * bytes and the suffix. Vertices keep their numbers. Refused: file-truncated, face-index-out-of-range, vertex-nan,
- * empty-result (no vertices, no faces); the line in a text, the element in a binary file is named.
- * OBJ is read by so many threads, with the same result for any number. */
-int mesh_read(const char *path, int threads, const struct data_alloc *alloc, struct recon_mesh *ret, struct mesh_notes *notes,
-              struct fault *fault);
-/* Points: PCD (ascii, binary, binary_compressed), XYZ (.xyz .txt; .xyzn .npts: with normals; .xyzrgb: with colours), and
- * the vertices of the above. drop: points that are not finite are left out and counted, else refused. */
-int points_read(const char *path, bool drop, const struct data_alloc *alloc, struct recon_points *ret, struct mesh_notes *notes,
-                struct fault *fault);
+ * empty-result (no vertices, no faces); the line in a text, the element in a binary file is named. */
+int mesh_read(const char *path, const struct geom_options *o, const struct data_alloc *alloc, struct recon_mesh *ret,
+              struct mesh_notes *notes, struct fault *fault);
+/* Points: PCD (ascii, binary, binary_compressed), XYZ (.xyz .txt; .xyzn .npts: with normals; .xyzrgb: with colours), NPY
+ * (n x 3, n x 6), and the vertices of the above. */
+int points_read(const char *path, const struct geom_options *o, const struct data_alloc *alloc, struct recon_points *ret,
+                struct mesh_notes *notes, struct fault *fault);
+/* Tells what is doubtful in coordinates: far from the origin for their extent (coord-offset); of points also z = 0
+ * (depth-range) and a few far from all others (bounds-outlier). */
+void geom_doubts(const float *xyz, uint64_t n, bool points, void (*warn)(void *self, const char *rule, const char *object, const char *text),
+                 void *self);
 /* By the suffix: .ply, .obj, .glb. */
 int mesh_write(const char *path, const struct recon_mesh *m, struct err *err);
 /* Binary little-endian PLY: x y z [nx ny nz] [red green blue], faces as list uchar int vertex_indices. */

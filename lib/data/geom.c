@@ -1,5 +1,6 @@
 #include "config.h"
 #include "data/geom.h"
+#include "data/npy.h"
 
 #include <locale.h>
 #include <math.h>
@@ -26,7 +27,7 @@ int load_file(const char *path, const struct data_alloc *alloc, struct load *ret
         return -1;
     }
     s[n] = 0;
-    *ret = (struct load){ s, n };
+    *ret = (struct load){ .s = s, .n = n };
     return 0;
 }
 
@@ -218,7 +219,7 @@ int mesh_indices(struct recon_mesh *m, uint64_t faces, const struct data_alloc *
 
 /* ---- by what the file is ---- */
 
-enum form { FORM_NONE, FORM_PLY, FORM_OBJ, FORM_OFF, FORM_PCD, FORM_XYZ };
+enum form { FORM_NONE, FORM_PLY, FORM_OBJ, FORM_OFF, FORM_PCD, FORM_XYZ, FORM_GLB, FORM_NPY };
 
 static bool ends(const char *path, const char *suffix)
 {
@@ -235,11 +236,13 @@ static enum form form_of(const char *path, const struct load *t)
     } rows[] = {
         { ".ply", FORM_PLY },  { ".obj", FORM_OBJ },   { ".off", FORM_OFF },    { ".pcd", FORM_PCD },
         { ".xyz", FORM_XYZ },  { ".xyzn", FORM_XYZ },  { ".xyzrgb", FORM_XYZ }, { ".npts", FORM_XYZ },
-        { ".txt", FORM_XYZ },
+        { ".txt", FORM_XYZ },  { ".glb", FORM_GLB },   { ".npy", FORM_NPY },
     };
 
     if (t->n >= 4 && memcmp(t->s, "ply", 3) == 0 && (t->s[3] == '\n' || t->s[3] == '\r'))
         return FORM_PLY;
+    if (t->n >= 4 && memcmp(t->s, "glTF", 4) == 0)
+        return FORM_GLB;
     for (size_t i = 0; i < COUNT(rows); i++)
         if (ends(path, rows[i].suffix))
             return rows[i].form;
@@ -269,12 +272,16 @@ static int parse(const char *path, const struct load *t, int threads, const stru
         return pcd_parse(path, t, alloc, ret, fault);
     case FORM_XYZ:
         return xyz_parse(path, t, alloc, ret, fault);
+    case FORM_GLB:
+        return glb_parse(path, t, alloc, ret, notes, fault);
+    case FORM_NPY:
+        return npy_parse(path, t, alloc, ret, fault);
     default:
-        return fault_set(fault, CODE_DATA, NULL, "'%s' is of no known form, .ply, .obj, .off, .pcd or .xyz are wanted", path);
+        return fault_set(fault, CODE_DATA, NULL, "'%s' is of no known form, .ply, .obj, .off, .glb, .pcd, .xyz or .npy are wanted", path);
     }
 }
 
-static int read_any(const char *path, int threads, const struct data_alloc *alloc, struct recon_mesh *m, struct mesh_notes *notes,
+static int read_any(const char *path, const struct geom_options *o, const struct data_alloc *alloc, struct recon_mesh *m, struct mesh_notes *notes,
                     struct fault *fault)
 {
     struct load t;
@@ -283,8 +290,9 @@ static int read_any(const char *path, int threads, const struct data_alloc *allo
     *notes = (struct mesh_notes){ 0 };
     if (load_file(path, alloc, &t, fault))
         return -1;
+    memcpy(t.offset, o->offset, sizeof(t.offset));
     *m = (struct recon_mesh){ 0 };
-    rc = parse(path, &t, threads, alloc, m, notes, fault);
+    rc = parse(path, &t, o->threads > 0 ? o->threads : 1, alloc, m, notes, fault);
     alloc->free(alloc->self, t.s);
     if (rc == 0 && m->vertices == 0) {
         mesh_drop(m, alloc);
@@ -293,12 +301,12 @@ static int read_any(const char *path, int threads, const struct data_alloc *allo
     return rc;
 }
 
-int mesh_read(const char *path, int threads, const struct data_alloc *alloc, struct recon_mesh *ret, struct mesh_notes *notes,
-              struct fault *fault)
+int mesh_read(const char *path, const struct geom_options *o, const struct data_alloc *alloc, struct recon_mesh *ret,
+              struct mesh_notes *notes, struct fault *fault)
 {
     struct recon_mesh m;
 
-    if (read_any(path, threads, alloc, &m, notes, fault))
+    if (read_any(path, o, alloc, &m, notes, fault))
         return -1;
     if (check_finite(path, &m, fault)) {
         mesh_drop(&m, alloc);
@@ -312,21 +320,28 @@ int mesh_read(const char *path, int threads, const struct data_alloc *alloc, str
     return 0;
 }
 
-int points_read(const char *path, bool drop, const struct data_alloc *alloc, struct recon_points *ret, struct mesh_notes *notes,
-                struct fault *fault)
+int points_read(const char *path, const struct geom_options *o, const struct data_alloc *alloc, struct recon_points *ret,
+                struct mesh_notes *notes, struct fault *fault)
 {
+    float zero = (float)(0 - o->offset[2]);
     struct recon_mesh m;
     uint64_t k = 0;
 
-    if (read_any(path, 1, alloc, &m, notes, fault))
+    if (read_any(path, o, alloc, &m, notes, fault))
         return -1;
-    if (!drop && check_finite(path, &m, fault)) {
+    if (!o->drop && check_finite(path, &m, fault)) {
         mesh_drop(&m, alloc);
         return -1;
     }
     for (uint64_t i = 0; i < m.vertices; i++) {
-        if (!isfinite(m.xyz[3 * i]) || !isfinite(m.xyz[3 * i + 1]) || !isfinite(m.xyz[3 * i + 2]))
+        if (!isfinite(m.xyz[3 * i]) || !isfinite(m.xyz[3 * i + 1]) || !isfinite(m.xyz[3 * i + 2])) {
+            notes->dropped++;
             continue;
+        }
+        if (o->drop_zero && m.xyz[3 * i + 2] == zero) {
+            notes->zeros++;
+            continue;
+        }
         memmove(m.xyz + 3 * k, m.xyz + 3 * i, 12);
         if (m.normals)
             memmove(m.normals + 3 * k, m.normals + 3 * i, 12);
@@ -334,11 +349,10 @@ int points_read(const char *path, bool drop, const struct data_alloc *alloc, str
             memmove(m.rgb + 3 * k, m.rgb + 3 * i, 3);
         k++;
     }
-    notes->dropped = m.vertices - k;
     if (k == 0) {
         mesh_drop(&m, alloc);
-        return fault_set(fault, CODE_DATA, "empty-result", "none of the %llu points of '%s' is finite",
-                         (unsigned long long)notes->dropped, path);
+        return fault_set(fault, CODE_DATA, "empty-result", "no point of '%s' is left: %llu are not finite, %llu have z = 0", path,
+                         (unsigned long long)notes->dropped, (unsigned long long)notes->zeros);
     }
     alloc->free(alloc->self, m.index);
     *ret = (struct recon_points){ .n = k, .place = RECON_HOST, .xyz = m.xyz, .normals = m.normals, .rgb = m.rgb };

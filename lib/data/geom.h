@@ -4,11 +4,17 @@
 
 #include "data/data_priv.h"
 
-/* A whole file in memory of the caller's allocator, with a NUL after it. */
+/* A whole file in memory of the caller's allocator, with a NUL after it, and what is taken off its coordinates. */
 struct load {
     char *s;
     uint64_t n;
+    double offset[3];
 };
+/* A coordinate as it is kept: in double until the offset is off. */
+static inline float place(const struct load *t, int axis, double v)
+{
+    return (float)(v - t->offset[axis]);
+}
 int load_file(const char *path, const struct data_alloc *alloc, struct load *ret, struct fault *fault);
 
 /* One number at *p, not beyond end; *p moves behind it. Decimal with or without an exponent, correctly rounded; "nan" and
@@ -54,6 +60,10 @@ int ply_parse(const char *path, const struct load *text, const struct data_alloc
 /* xyz.c, pcd.c: faces stay 0. */
 int xyz_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret, struct fault *fault);
 int pcd_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret, struct fault *fault);
+
+/* glb_read.c */
+int glb_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret, struct mesh_notes *notes,
+              struct fault *fault);
 
 /* obj_out.c, glb.c; ply.c has ply_write. */
 int obj_write(const char *path, const struct recon_mesh *m, struct err *err);

@@ -21,6 +21,7 @@ struct piece {
 
 struct obj {
     const char *path;
+    const double *offset; /* off x, y, z */
     struct recon_mesh mesh;
     uint64_t vertices, uvs, normals, tris;
     bool rgb;
@@ -140,7 +141,7 @@ static int bad(struct piece *c, const char *rule, const char *what)
     return fault_set(&c->fault, CODE_DATA, rule, "'%s' line %llu: %s", c->obj->path, (unsigned long long)c->line, what);
 }
 
-static int read_floats(struct piece *c, const char **p, const char *end, float *to, int n, const char *what)
+static int read_floats(struct piece *c, const char **p, const char *end, float *to, int n, const double *offset, const char *what)
 {
     double v;
 
@@ -148,7 +149,7 @@ static int read_floats(struct piece *c, const char **p, const char *end, float *
         *p = skip(*p, end);
         if (!number_read(p, end, &v))
             return bad(c, at_end(*p, end) && end == c->end ? "file-truncated" : NULL, what);
-        to[i] = (float)v;
+        to[i] = (float)(offset ? v - offset[i] : v);
         if (!isfinite(to[i]))
             return bad(c, "vertex-nan", "a coordinate is not finite");
     }
@@ -161,7 +162,7 @@ static int read_vertex(struct piece *c, const char *p, const char *end, uint64_t
     double x[4];
     int n = 0;
 
-    if (read_floats(c, &p, end, m->xyz + 3 * v, 3, "a vertex needs three numbers"))
+    if (read_floats(c, &p, end, m->xyz + 3 * v, 3, c->obj->offset, "a vertex needs three numbers"))
         return -1;
     if (!m->rgb)
         return 0;
@@ -297,7 +298,7 @@ static void *read_piece(void *arg)
             rc = read_uv(c, q, e, at[1]++);
             break;
         case LINE_VN:
-            rc = m->normals ? read_floats(c, &q, e, m->normals + 3 * at[2], 3, "a normal needs three numbers") : 0;
+            rc = m->normals ? read_floats(c, &q, e, m->normals + 3 * at[2], 3, NULL, "a normal needs three numbers") : 0;
             at[2]++;
             break;
         case LINE_F:
@@ -422,6 +423,7 @@ int obj_parse(const char *path, const struct load *text, int threads, const stru
     int rc;
 
     o->path = path;
+    o->offset = text->offset;
     cut(o, text, threads);
     all_pieces(o, count_piece);
     add_up(o, notes);

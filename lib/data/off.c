@@ -6,6 +6,7 @@
 
 struct off {
     const char *path;
+    const struct load *load;
     struct text t;
     bool color, normal;
     uint64_t vertices, faces;
@@ -74,7 +75,7 @@ static int read_vertices(struct off *o, struct recon_mesh *m)
         for (int k = 0; k < 3; k++) {
             if (!text_number(&o->t, &v))
                 return bad(o, "a vertex needs three numbers");
-            m->xyz[3 * i + (uint64_t)k] = (float)v;
+            m->xyz[3 * i + (uint64_t)k] = place(o->load, k, v);
         }
         for (int k = 0; m->normals && k < 3; k++) {
             if (!text_number(&o->t, &v))
@@ -124,7 +125,7 @@ static int read_faces(struct off *o, uint32_t *to, uint64_t *triangles, uint64_t
 int off_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret,
               struct mesh_notes *notes, struct fault *fault)
 {
-    struct off o = { .path = path, .t = { text->s, text->s + text->n, 1 }, .fault = fault };
+    struct off o = { .path = path, .load = text, .t = { text->s, text->s + text->n, 1 }, .fault = fault };
     struct recon_mesh m = { 0 };
     struct text at;
     uint64_t triangles;

@@ -24,6 +24,7 @@ struct field {
 };
 struct pcd {
     const char *path;
+    const struct load *load;
     struct text t;
     struct field field[FIELDS_MAX];
     size_t fields;
@@ -151,10 +152,10 @@ static int read_header(struct pcd *r)
 
 /* ---- points ---- */
 
-static void put(struct recon_mesh *m, uint64_t i, int use, double v, uint32_t word)
+static void put(const struct pcd *r, struct recon_mesh *m, uint64_t i, int use, double v, uint32_t word)
 {
     if (use >= USE_X && use <= USE_Z)
-        m->xyz[3 * i + (uint64_t)(use - USE_X)] = (float)v;
+        m->xyz[3 * i + (uint64_t)(use - USE_X)] = place(r->load, use - USE_X, v);
     else if (use >= USE_NX && use <= USE_NZ && m->normals)
         m->normals[3 * i + (uint64_t)(use - USE_NX)] = (float)v;
     else if (use == USE_RGB)
@@ -162,7 +163,7 @@ static void put(struct recon_mesh *m, uint64_t i, int use, double v, uint32_t wo
             m->rgb[3 * i + (uint64_t)k] = (uint8_t)(word >> (16 - 8 * k));
 }
 
-static void put_bytes(struct recon_mesh *m, uint64_t i, const struct field *f, const char *from)
+static void put_bytes(const struct pcd *r, struct recon_mesh *m, uint64_t i, const struct field *f, const char *from)
 {
     uint32_t word = 0;
     int32_t whole;
@@ -179,7 +180,7 @@ static void put_bytes(struct recon_mesh *m, uint64_t i, const struct field *f, c
         memcpy(&whole, from, 4);
         v = f->type == 'I' ? (double)whole : (double)word;
     }
-    put(m, i, f->use, v, word);
+    put(r, m, i, f->use, v, word);
 }
 
 static int read_ascii(struct pcd *r, struct recon_mesh *m)
@@ -200,7 +201,7 @@ static int read_ascii(struct pcd *r, struct recon_mesh *m)
                 } else if (f->use == USE_RGB) {
                     word = v >= 0 && v <= 4294967295.0 ? (uint32_t)v : 0;
                 }
-                put(m, i, f->use, v, word);
+                put(r, m, i, f->use, v, word);
             }
     return 0;
 }
@@ -261,7 +262,7 @@ static int read_compressed(struct pcd *r, const struct data_alloc *alloc, struct
     }
     for (size_t k = 0; k < r->fields; k++)
         for (uint64_t i = 0; r->field[k].use && i < r->points; i++)
-            put_bytes(m, i, &r->field[k], (const char *)raw + r->field[k].at + i * r->field[k].size);
+            put_bytes(r, m, i, &r->field[k], (const char *)raw + r->field[k].at + i * r->field[k].size);
     alloc->free(alloc->self, raw);
     return 0;
 }
@@ -271,7 +272,7 @@ static int read_binary(struct pcd *r, struct recon_mesh *m)
     for (uint64_t i = 0; i < r->points; i++)
         for (size_t k = 0; k < r->fields; k++)
             if (r->field[k].use)
-                put_bytes(m, i, &r->field[k], r->t.p + i * r->stride + r->field[k].at);
+                put_bytes(r, m, i, &r->field[k], r->t.p + i * r->stride + r->field[k].at);
     return 0;
 }
 
@@ -293,6 +294,7 @@ int pcd_parse(const char *path, const struct load *text, const struct data_alloc
     int rc;
 
     r->path = path;
+    r->load = text;
     r->fault = fault;
     r->t = (struct text){ text->s, text->s + text->n, 1 };
     rc = read_header(r);

@@ -37,6 +37,7 @@ struct element {
 };
 struct ply {
     const char *path;
+    const struct load *load;
     struct text t; /* ascii: line counts; binary: only p and end */
     bool ascii, swap;
     uint64_t vertices;
@@ -294,7 +295,7 @@ static int read_vertex(struct ply *r, const struct element *e, struct recon_mesh
         if (value(r, p->type, &v))
             return -1;
         if (p->use <= USE_Z)
-            m->xyz[3 * i + (p->use - USE_X)] = (float)v;
+            m->xyz[3 * i + (p->use - USE_X)] = place(r->load, (int)(p->use - USE_X), v);
         else if (p->use <= USE_NZ && m->normals)
             m->normals[3 * i + (p->use - USE_NX)] = (float)v;
         else if (p->use >= USE_R && m->rgb)
@@ -428,6 +429,7 @@ int ply_parse(const char *path, const struct load *text, const struct data_alloc
     int rc;
 
     r->path = path;
+    r->load = text;
     r->fault = fault;
     r->t = (struct text){ text->s, text->s + text->n, 1 };
     rc = text->n >= 3 && memcmp(text->s, "ply", 3) == 0 ? read_header(r) : bad(r, NULL, "a PLY file begins with 'ply'");

@@ -1,66 +1,16 @@
 /* Volumes as NPZ (doc/format-volume.md): a zip of NPY arrays, as numpy.savez writes it. */
 #include "config.h"
 #include "data/data_priv.h"
+#include "data/npy.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-struct npy {
-    char kind; /* f u i b */
-    int item;  /* bytes */
-    bool fortran;
-    int dims;
-    uint64_t dim[4], count;
-};
 
 static int bad_array(const struct zip_stream *s, const char *path, const char *key, const char *what,
                      struct fault *fault)
 {
     (void)s;
     return fault_set(fault, CODE_DATA, NULL, "array '%s' of '%s' %s", key, path, what);
-}
-
-/* 'shape': (165, 75, 74), */
-static int parse_shape(const char *p, struct npy *a)
-{
-    a->dims = 0;
-    a->count = 1;
-    while (*p && *p != ')') {
-        char *end;
-
-        if (*p < '0' || *p > '9') {
-            p++;
-            continue;
-        }
-        if (a->dims == 4)
-            return -1;
-        a->dim[a->dims] = strtoull(p, &end, 10);
-        if (a->dim[a->dims] > (1ull << 40) || (a->dim[a->dims] && a->count > (1ull << 42) / a->dim[a->dims]))
-            return -1;
-        a->count *= a->dim[a->dims++];
-        p = end;
-    }
-    return *p == ')' ? 0 : -1;
-}
-
-static int parse_header(const char *h, struct npy *a)
-{
-    const char *descr = strstr(h, "'descr'"), *order = strstr(h, "'fortran_order'"),
-               *shape = strstr(h, "'shape'");
-    char endian, kind;
-    int item;
-
-    if (!descr || !order || !shape || !(descr = strchr(descr + 7, '\'')) || !(shape = strchr(shape, '(')))
-        return -1;
-    if (sscanf(descr, "'%c%c%d'", &endian, &kind, &item) != 3 || !strchr("<|=", endian) ||
-        !strchr("fuib", kind))
-        return -1;
-    if (item != 1 && item != 2 && item != 4 && item != 8)
-        return -1;
-    a->kind = kind;
-    a->item = item;
-    a->fortran = strstr(order, "True") && strstr(order, "True") < order + 24;
-    return parse_shape(shape + 1, a);
 }
 
 static int read_header(struct zip_stream *s, const char *path, const char *key, const struct zip_member *m,
@@ -87,7 +37,7 @@ static int read_header(struct zip_stream *s, const char *path, const char *key, 
     if (zip_stream_read(s, text, n, fault))
         return -1;
     text[n] = 0;
-    if (parse_header(text, a))
+    if (npy_header(text, a))
         return bad_array(
             s, path, key,
             "has a type or shape that is not read (little-endian f2 f4 f8, u1..u8, i1..i8, 4 axes)", fault);
@@ -99,41 +49,6 @@ static int read_header(struct zip_stream *s, const char *path, const char *key, 
                          (unsigned long long)(m->size - lead - n),
                          (unsigned long long)(a->count * (uint64_t)a->item));
     return 0;
-}
-
-static double half_value(uint16_t h)
-{
-    int e = h >> 10 & 31, m = h & 1023;
-    double v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
-
-    return h >> 15 ? -v : v;
-}
-
-#define CONVERT(type)                                                                                        \
-    for (size_t i = 0; i < n; i++) {                                                                         \
-        type v;                                                                                              \
-        memcpy(&v, from + i * sizeof(v), sizeof(v));                                                         \
-        to[i] = (double)v;                                                                                   \
-    }                                                                                                        \
-    break
-
-static void to_double(const struct npy *a, const unsigned char *from, size_t n, double *to)
-{
-    switch (a->kind << 4 | a->item) {
-    case 'f' << 4 | 4: CONVERT(float);
-    case 'f' << 4 | 8: CONVERT(double);
-    case 'u' << 4 | 1: case 'b' << 4 | 1: CONVERT(uint8_t);
-    case 'u' << 4 | 2: CONVERT(uint16_t);
-    case 'u' << 4 | 4: CONVERT(uint32_t);
-    case 'u' << 4 | 8: CONVERT(uint64_t);
-    case 'i' << 4 | 1: CONVERT(int8_t);
-    case 'i' << 4 | 2: CONVERT(int16_t);
-    case 'i' << 4 | 4: CONVERT(int32_t);
-    case 'i' << 4 | 8: CONVERT(int64_t);
-    default: /* f2 */
-        for (size_t i = 0; i < n; i++)
-            to[i] = half_value((uint16_t)(from[2 * i] | from[2 * i + 1] << 8));
-    }
 }
 
 enum { BLOCK = 8192 };
@@ -151,7 +66,7 @@ static int read_values(struct zip_stream *s, const struct npy *a, float *to, uin
         n = a->count - done < BLOCK ? a->count - done : BLOCK;
         if (zip_stream_read(s, raw, (size_t)n * (size_t)a->item, fault))
             return -1;
-        to_double(a, raw, (size_t)n, values);
+        npy_doubles(a, raw, (size_t)n, values);
         for (uint64_t i = 0; i < n; i++)
             if (to)
                 to[done + i] = (float)values[i];
@@ -194,7 +109,7 @@ static int read_small(const struct reader *r, const char *key, double ret[3], st
             bad_array(s, r->path, key, "has not 1 to 3 numbers", fault);
         else if (zip_stream_read(s, raw, (size_t)a.count * (size_t)a.item, fault) == 0 &&
                  zip_stream_end(s, fault) == 0) {
-            to_double(&a, raw, (size_t)a.count, ret);
+            npy_doubles(&a, raw, (size_t)a.count, ret);
             rc = (int)a.count;
         }
     }

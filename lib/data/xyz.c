@@ -58,7 +58,7 @@ int xyz_parse(const char *path, const struct load *text, const struct data_alloc
                              (unsigned long long)t.line, n, wanted);
         }
         for (uint64_t k = 0; k < 3; k++) {
-            m.xyz[3 * i + k] = (float)v[k];
+            m.xyz[3 * i + k] = place(text, (int)k, v[k]);
             if (normals)
                 m.normals[3 * i + k] = (float)v[3 + k];
             if (rgb)

@@ -3,19 +3,25 @@
 #define END_PORT { 0, 0, 0, 0 }
 #define END_PARAM { 0, 0, 0, 0, 0, 0, 0, 0 }
 
+#define OFFSET_ROW { "offset", "m", "x, y, z taken off every coordinate before it is rounded to a float; empty: none", "", RECON_VEC, -1e12, 1e12, 0 }
+
 /* ---- files ---- */
 const struct recon_port mesh_read_in[] = { END_PORT };
 const struct recon_port mesh_read_out[] = { { "mesh", RECON_MESH, 0, "on the host" }, END_PORT };
 const struct recon_param mesh_read_params[] = {
-    { "file", "", "in the dataset's folder; empty: the dataset is the file, or has a mesh.ply, .obj or .off", "", RECON_TEXT, 0, 0, 0 },
+    { "file", "", "in the dataset's folder; empty: the dataset is the file, or has a mesh.ply, .obj, .off or .glb", "", RECON_TEXT, 0, 0, 0 },
+    OFFSET_ROW,
     END_PARAM,
 };
 const struct recon_port points_read_in[] = { END_PORT };
 const struct recon_port points_read_out[] = { { "points", RECON_POINTS, 0, "on the host" }, END_PORT };
 const struct recon_param points_read_params[] = {
-    { "file", "", "in the dataset's folder; empty: the dataset is the file, or has a points.ply, .pcd or .xyz", "", RECON_TEXT, 0, 0, 0 },
+    { "file", "", "in the dataset's folder; empty: the dataset is the file, or has a points.ply, .pcd, .xyz or .npy", "", RECON_TEXT, 0, 0, 0 },
     { "nonfinite", "", "a point with a coordinate that is not finite: left out and counted, or the end", "drop", RECON_CHOICE, 0, 0,
       "drop|stop" },
+    { "zero", "", "a point whose z is exactly 0, which depth that was not seen becomes: kept and told, or left out", "keep", RECON_CHOICE, 0, 0,
+      "keep|drop" },
+    OFFSET_ROW,
     END_PARAM,
 };
 const struct recon_port points_write_in[] = { { "points", RECON_POINTS, RECON_PORT_HOST, "" }, END_PORT };

@@ -8,14 +8,14 @@
 KERN_BEGIN
 
 #define MESH_READ_NAME "mesh.read"
-#define MESH_READ_DOC "Read a mesh: PLY, OBJ or OFF; polygons become triangles, vertices keep their numbers"
-enum { MESH_READ_FILE };
+#define MESH_READ_DOC "Read a mesh: PLY, OBJ, OFF or GLB; polygons become triangles, vertices keep their numbers"
+enum { MESH_READ_FILE, MESH_READ_OFFSET };
 extern const struct recon_port mesh_read_in[], mesh_read_out[];
 extern const struct recon_param mesh_read_params[];
 
 #define POINTS_READ_NAME "points.read"
-#define POINTS_READ_DOC "Read points: PLY, PCD, XYZ, or the vertices of OBJ and OFF"
-enum { POINTS_READ_FILE, POINTS_READ_NONFINITE };
+#define POINTS_READ_DOC "Read points: PLY, PCD, XYZ, NPY, or the vertices of OBJ, OFF and GLB"
+enum { POINTS_READ_FILE, POINTS_READ_NONFINITE, POINTS_READ_ZERO, POINTS_READ_OFFSET };
 extern const struct recon_port points_read_in[], points_read_out[];
 extern const struct recon_param points_read_params[];
 

@@ -26,7 +26,7 @@ static void check_mesh(const struct recon_mesh *m)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const suffixes[] = { "ply", "obj", "off", "pcd", "xyz", "xyzn", "xyzrgb" };
+    static const char *const suffixes[] = { "ply", "obj", "off", "pcd", "xyz", "xyzn", "xyzrgb", "glb", "npy" };
     struct mesh_notes notes;
     struct fault fault = { 0 };
     struct recon_mesh m = { 0 };
@@ -39,13 +39,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(path, sizeof(path), "/tmp/recon-fuzz-%d.%s", (int)getpid(), suffixes[data[0] % COUNT(suffixes)]);
     f = fopen(path, "w"); /* without file_write's fsync */
     must(f && fwrite(data + 1, 1, size - 1, f) == size - 1 && fclose(f) == 0);
-    if (mesh_read(path, 1 + data[0] % 3, &data_malloc, &m, &notes, &fault))
+    if (mesh_read(path, &(struct geom_options){ .threads = 1 + data[0] % 3 }, &data_malloc, &m, &notes, &fault))
         must(fault.err.code && *fault.err.text && !strchr(fault.err.text, '\n') && !m.xyz);
     else
         check_mesh(&m);
     mesh_drop(&m, &data_malloc);
     fault = (struct fault){ 0 };
-    if (points_read(path, true, &data_malloc, &p, &notes, &fault)) {
+    if (points_read(path, &(struct geom_options){ .drop = true }, &data_malloc, &p, &notes, &fault)) {
         must(fault.err.code && *fault.err.text);
     } else {
         for (uint64_t i = 0; i < 3 * p.n; i++)

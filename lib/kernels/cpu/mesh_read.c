@@ -19,8 +19,8 @@ static void host_free(void *self, void *p)
     ctx->host->free(ctx, p);
 }
 
-static const char *const mesh_files[] = { "mesh.ply", "mesh.obj", "mesh.off", NULL };
-static const char *const points_files[] = { "points.ply", "points.pcd", "points.xyz", NULL };
+static const char *const mesh_files[] = { "mesh.ply", "mesh.obj", "mesh.off", "mesh.glb", NULL };
+static const char *const points_files[] = { "points.ply", "points.pcd", "points.xyz", "points.npy", NULL };
 
 static char *input_path(struct recon_ctx *ctx, const char *file, const char *const *usual)
 {
@@ -41,7 +41,7 @@ static char *input_path(struct recon_ctx *ctx, const char *file, const char *con
 }
 
 /* The file itself, then what its bytes can become: a corner of a polygon is a triangle of twelve bytes, and takes at least
- * two bytes of text or one of a binary PLY; LZF makes up to 88 bytes of one. */
+ * two bytes of text or one of a binary PLY; LZF makes up to 88 bytes of one; glb_parse keeps below 40. */
 static int file_bound(struct recon_ctx *ctx, const char *file, const char *const *usual, struct recon_cost *cost)
 {
     struct stat st;
@@ -51,7 +51,7 @@ static int file_bound(struct recon_ctx *ctx, const char *file, const char *const
         return 0;
     path = input_path(ctx, file, usual);
     if (stat(path, &st) == 0)
-        cost->host_bytes = (uint64_t)st.st_size * (str_ends(path, ".ply") ? 13 : str_ends(path, ".pcd") ? 177 : 7) + 65536;
+        cost->host_bytes = (uint64_t)st.st_size * (str_ends(path, ".ply") ? 13 : str_ends(path, ".glb") ? 41 : str_ends(path, ".npy") ? 13 : str_ends(path, ".pcd") ? 177 : 7) + 65536;
     cost->moved_bytes = cost->host_bytes;
     free(path);
     return 0;
@@ -76,9 +76,26 @@ static uint64_t file_size(const char *path)
     return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
+static void warn(void *self, const char *rule, const char *object, const char *text)
+{
+    struct recon_ctx *ctx = self;
+
+    ctx->host->log(ctx, RECON_WARN, rule, object, "%s", text);
+}
+
+static int take_offset(struct recon_ctx *ctx, const struct recon_value *v, struct geom_options *o)
+{
+    if (v->n && v->n != 3)
+        return ctx->host->fail(ctx, CODE_USAGE, NULL, "offset", "offset has %u numbers, x, y and z are wanted", v->n);
+    for (uint32_t i = 0; i < v->n; i++)
+        o->offset[i] = v->v[i];
+    return 0;
+}
+
 static int mesh_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out, struct recon_cost *cost)
 {
     struct data_alloc alloc = { host_alloc, host_free, ctx };
+    struct geom_options o = { .threads = ctx->threads };
     struct mesh_notes notes;
     struct recon_mesh *m = out[0];
     struct fault fault = { 0 };
@@ -88,8 +105,10 @@ static int mesh_run(struct recon_ctx *ctx, const void *const *in, const struct r
     (void)in;
     if (!ctx->dataset)
         return ctx->host->fail(ctx, CODE_USAGE, NULL, "dataset", "no dataset to read a mesh from");
+    if (take_offset(ctx, &p[MESH_READ_OFFSET], &o))
+        return -1;
     path = input_path(ctx, p[MESH_READ_FILE].s, mesh_files);
-    rc = mesh_read(path, ctx->threads, &alloc, m, &notes, &fault);
+    rc = mesh_read(path, &o, &alloc, m, &notes, &fault);
     if (rc)
         rc = ctx->host->fail(ctx, fault.err.code, fault.rule, path, "%s", fault.err.text);
     if (rc == 0 && notes.polygons)
@@ -98,6 +117,7 @@ static int mesh_run(struct recon_ctx *ctx, const void *const *in, const struct r
         ctx->host->log(ctx, RECON_WARN, "uv-out-of-range", path, "'%s': %llu faces have texture coordinates outside 0 to 1", path,
                        (unsigned long long)notes.uv_out);
     if (rc == 0) {
+        geom_doubts(m->xyz, m->vertices, false, warn, ctx);
         cost->items = m->vertices + m->faces;
         cost->host_bytes = m->vertices * (12 + (m->normals ? 12 : 0) + (m->rgb ? 3 : 0)) + m->faces * 12;
         cost->moved_bytes = cost->host_bytes + 3 * file_size(path); /* read, and gone over twice */
@@ -109,6 +129,7 @@ static int mesh_run(struct recon_ctx *ctx, const void *const *in, const struct r
 static int points_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out, struct recon_cost *cost)
 {
     struct data_alloc alloc = { host_alloc, host_free, ctx };
+    struct geom_options o = { .drop = p[POINTS_READ_NONFINITE].i == 0, .drop_zero = p[POINTS_READ_ZERO].i == 1 };
     struct mesh_notes notes;
     struct recon_points *r = out[0];
     struct fault fault = { 0 };
@@ -118,14 +139,19 @@ static int points_run(struct recon_ctx *ctx, const void *const *in, const struct
     (void)in;
     if (!ctx->dataset)
         return ctx->host->fail(ctx, CODE_USAGE, NULL, "dataset", "no dataset to read points from");
+    if (take_offset(ctx, &p[POINTS_READ_OFFSET], &o))
+        return -1;
     path = input_path(ctx, p[POINTS_READ_FILE].s, points_files);
-    rc = points_read(path, p[POINTS_READ_NONFINITE].i == 0, &alloc, r, &notes, &fault);
+    rc = points_read(path, &o, &alloc, r, &notes, &fault);
     if (rc)
         rc = ctx->host->fail(ctx, fault.err.code, fault.rule, path, "%s", fault.err.text);
     if (rc == 0 && notes.dropped)
         ctx->host->log(ctx, RECON_WARN, "vertex-nan", path, "'%s': %llu of %llu points are not finite and left out", path,
-                       (unsigned long long)notes.dropped, (unsigned long long)(notes.dropped + r->n));
+                       (unsigned long long)notes.dropped, (unsigned long long)(notes.dropped + notes.zeros + r->n));
+    if (rc == 0 && notes.zeros)
+        ctx->host->log(ctx, RECON_NOTE, NULL, path, "%llu points with z = 0 are left out", (unsigned long long)notes.zeros);
     if (rc == 0) {
+        geom_doubts(r->xyz, r->n, true, warn, ctx);
         cost->items = r->n;
         cost->host_bytes = r->n * (12 + (r->normals ? 12 : 0) + (r->rgb ? 3 : 0));
         cost->moved_bytes = cost->host_bytes + 2 * file_size(path);
@@ -175,14 +201,14 @@ static int selftest(struct recon_ctx *ctx)
 
     if (!mkdtemp(dir))
         return ctx->host->fail(ctx, CODE_CREATE, NULL, dir, "cannot create a folder in /tmp for the self-test");
-    for (int i = 0; rc == 0 && i < 2; i++) {
-        char *path = path_join(dir, i ? "mesh.obj" : "mesh.ply");
+    for (int i = 0; rc == 0 && i < 3; i++) {
+        char *path = path_join(dir, i == 0 ? "mesh.ply" : i == 1 ? "mesh.obj" : "mesh.glb");
         struct mesh_notes notes;
         struct fault fault = { 0 };
 
         rc = mesh_write(path, &m, &fault.err);
         if (rc == 0)
-            rc = mesh_read(path, 1, &data_malloc, &back, &notes, &fault);
+            rc = mesh_read(path, &(struct geom_options){ .threads = 1 }, &data_malloc, &back, &notes, &fault);
         if (rc)
             ctx->host->fail(ctx, CODE_INTERNAL, NULL, path, "%s", fault.err.text);
         else if (back.vertices != 4 || back.faces != 4 || memcmp(back.xyz, xyz, sizeof(xyz)) || memcmp(back.index, index, sizeof(index)))

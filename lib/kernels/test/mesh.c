@@ -776,7 +776,7 @@ static void signs_of_scan(void **state)
     if (stat(path, &st) == 0) { /* else there is nothing to hold it against */
         float low[3] = { INFINITY, INFINITY, INFINITY }, high[3] = { -INFINITY, -INFINITY, -INFINITY };
 
-        assert_int_equal(mesh_read(path, 2, &data_malloc, &m, &notes, NULL), 0);
+        assert_int_equal(mesh_read(path, &(struct geom_options){ .threads = 2 }, &data_malloc, &m, &notes, NULL), 0);
         for (uint64_t i = 0; i < 3 * m.vertices; i++) {
             low[i % 3] = fminf(low[i % 3], m.xyz[i]);
             high[i % 3] = fmaxf(high[i % 3], m.xyz[i]);
