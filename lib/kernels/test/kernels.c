@@ -98,9 +98,9 @@ static void noise_is_closed(void **state)
     uint32_t seed = 7;
 
     (void)state;
-    for (int round = 0; round < 24; round++) {
+    for (int round = 0; round < 24; round++) { /* rows shorter and longer than words of 64, and just at their ends */
         uint32_t n[3] = {2 + next_random(&seed) % 19, 2 + next_random(&seed) % 19,
-                         2 + next_random(&seed) % 40};
+                         round < 16 ? 2 + next_random(&seed) % 40 : 60 + (uint32_t)round % 8 + 64 * ((uint32_t)round % 3)};
         struct recon_volume v = make_volume(n[0], n[1], n[2]);
         uint64_t count = (uint64_t)n[0] * n[1] * n[2];
         struct recon_value p[4] = { { 0 } };
@@ -173,6 +173,39 @@ static void unobserved_is_left_out(void **state)
     test_slot_free(&t, RECON_MESH, &r);
     test_slot_free(&t, RECON_MESH, &all);
     free_volume(&v);
+}
+
+/* Weights of noise, rows around the ends of words, padding or not, a few samples that are no number. */
+static void unobserved_is_the_reference(void **state)
+{
+    uint32_t seed = 3;
+
+    (void)state;
+    for (uint32_t round = 0; round < 20; round++) {
+        struct recon_volume v = make_volume(3 + round % 5, 5, 55 + 7 * round);
+        struct recon_value p[4] = { [MC_INSIDE] = { .i = round % 2 }, [MC_PAD] = { .i = round % 3 == 0 } };
+        uint64_t count = (uint64_t)v.dim[0] * v.dim[1] * v.dim[2];
+        struct recon_mesh m, r;
+        struct test_ctx t;
+
+        test_ctx_init(&t, NULL, NULL, 1 + (int)round % 2);
+        v.weight = xmalloc(count * 4);
+        for (uint64_t i = 0; i < count; i++) {
+            v.tsdf[i] = next_random(&seed) % 50 ? (float)((int)(next_random(&seed) % 9) - 4) / 4 : NAN;
+            v.weight[i] = (float)(next_random(&seed) % 8 + round % 4);
+        }
+        p[MC_MIN_WEIGHT].f = round % 4;
+        assert_int_equal(run_mc(&t, cpu, &v, p, &m), 0);
+        assert_int_equal(run_mc(&t, ref, &v, p, &r), 0);
+        assert_int_equal(r.vertices, m.vertices);
+        assert_int_equal(r.faces, m.faces);
+        assert_memory_equal(r.xyz, m.xyz, m.vertices * 12);
+        assert_memory_equal(r.index, m.index, m.faces * 12);
+        test_slot_free(&t, RECON_MESH, &m);
+        test_slot_free(&t, RECON_MESH, &r);
+        assert_int_equal(t.live, 0);
+        free_volume(&v);
+    }
 }
 
 static void odd_samples(void **state)
@@ -536,6 +569,7 @@ int main(void)
         cmocka_unit_test(sphere_counts),
         cmocka_unit_test(noise_is_closed),
         cmocka_unit_test(unobserved_is_left_out),
+        cmocka_unit_test(unobserved_is_the_reference),
         cmocka_unit_test(odd_samples),
         cmocka_unit_test(fuse_is_the_reference),
         cmocka_unit_test(fuse_refuses),
