@@ -94,38 +94,82 @@ static void check_log_dir(const struct order *x, const char *option, const char 
 
 /* ---- saved facts ---- */
 
-/* The first error of a node against the pin, owned; NULL: none known. */
-static char *unfit(const struct order *x, const char *dir, const char *node, bool *ret_known)
+/* The first error of these facts against the pin, owned; NULL: none known. */
+static char *judge(const struct order *x, const struct facts *facts, const struct strv *skip)
 {
-    char *path = xasprintf("%s/%s.facts", dir, node), *why = NULL;
-    struct facts facts = { 0 };
     struct findings list = { 0 };
     struct resolution r = { 0 };
     struct strv env = { 0 };
-    struct err err = { 0 };
-    struct check_case c = { .spec = &x->spec, .pin = &x->pin, .facts = &facts, .elsewhere = true };
-    bool resolved = false;
+    struct check_case c = { .spec = &x->spec, .pin = &x->pin, .facts = facts, .elsewhere = true };
+    bool resolved;
+    char *why = NULL;
 
-    *ret_known = access(path, R_OK) == 0 && facts_read(path, &facts, &err) == 0;
-    if (*ret_known) {
-        pin_environment(&x->pin, environ, &env);
-        resolved = resolve(&x->pin, &facts, "", env.v, &r, NULL) == 0;
-        c.resolution = resolved ? &r : NULL;
-        check(&c, NULL, &list);
-    }
-    if (!*ret_known && err.code)
-        cli_warn("%s", err.text);
+    pin_environment(&x->pin, environ, &env);
+    resolved = resolve(&x->pin, facts, "", env.v, &r, NULL) == 0;
+    c.resolution = resolved ? &r : NULL;
+    check(&c, skip, &list);
     for (size_t i = 0; i < list.n && !why; i++)
         if (list.v[i].level == LEVEL_ERROR && list.v[i].scope != SCOPE_DATA)
             why = xasprintf("%s: %s", list.v[i].rule, list.v[i].text);
     findings_release(&list);
     if (resolved)
         resolution_release(&r);
-    if (*ret_known)
-        facts_release(&facts);
     strv_release(&env);
+    return why;
+}
+
+/* By the facts that are saved of the node. */
+static char *unfit_by_facts(const struct order *x, const char *dir, const char *node, bool *ret_known)
+{
+    char *path = xasprintf("%s/%s.facts", dir, node), *why = NULL;
+    struct facts facts = { 0 };
+    struct err err = { 0 };
+
+    *ret_known = access(path, R_OK) == 0 && facts_read(path, &facts, &err) == 0;
+    if (*ret_known) {
+        why = judge(x, &facts, NULL);
+        facts_release(&facts);
+    } else if (err.code) {
+        cli_warn("%s", err.text);
+    }
     free(path);
     return why;
+}
+
+struct judged { /* by the GPUs alone: asked once for all nodes that have the same */
+    struct judged_one { char *gpus, *why; } *v;
+    size_t n, cap;
+};
+
+/* By the site's map of GRES types and features, which knows no more than the architecture of the GPUs. */
+static const char *unfit_by_map(const struct order *x, const struct preflight *p, const char *node, struct judged *l,
+                                bool *ret_known)
+{
+    char *gpus = preflight_gpus(p, node, &x->spec.architectures), *assumed;
+    struct facts facts = { 0 };
+    struct strv skip = { 0 };
+    struct judged_one *one;
+
+    *ret_known = gpus != NULL;
+    for (size_t i = 0; gpus && i < l->n; i++)
+        if (str_eq(l->v[i].gpus, gpus)) {
+            free(gpus);
+            return l->v[i].why;
+        }
+    if (!gpus)
+        return NULL;
+    for (const struct rule *const *r = check_rules; *r; r++)
+        if (!str_starts((*r)->name, "arch-"))
+            strv_add(&skip, (*r)->name);
+    assumed = xasprintf("gpu=%s", gpus);
+    one = VEC_ADD(l);
+    one->gpus = gpus;
+    if (facts_assume(&facts, assumed, NULL) == 0)
+        one->why = judge(x, &facts, &skip);
+    facts_release(&facts);
+    strv_release(&skip);
+    free(assumed);
+    return one->why;
 }
 
 static void keep_away(struct order *x, const struct strv *nodes)
@@ -140,18 +184,38 @@ static void keep_away(struct order *x, const struct strv *nodes)
     x->exclude = str_take(&t);
 }
 
-static int check_facts(struct order *x, const struct preflight *p, struct err *err)
+/* Why a node cannot run it, owned; NULL: nothing known against it. */
+static char *unfit(const struct order *x, const struct preflight *p, const char *dir, const char *node, struct judged *l,
+                   bool *ret_known)
+{
+    char *why = dir ? unfit_by_facts(x, dir, node, ret_known) : NULL;
+
+    return dir && *ret_known ? why : xstrdup(unfit_by_map(x, p, node, l, ret_known));
+}
+
+static void judged_release(struct judged *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        free(l->v[i].gpus);
+        free(l->v[i].why);
+    }
+    free(l->v);
+}
+
+static int check_nodes(struct order *x, const struct preflight *p, struct err *err)
 {
     char *dir = x->spec.facts ? path_absolute(x->spec.facts) : NULL, *first = NULL;
+    const char *by = dir ? dir : "architectures";
     struct strv nodes = { 0 }, bad = { 0 };
+    struct judged judged = { 0 };
     size_t known = 0;
     int rc = 0;
 
-    if (dir)
+    if (dir || x->spec.architectures.n)
         preflight_nodes(p, &nodes);
     for (size_t i = 0; i < nodes.n; i++) {
-        bool there;
-        char *why = unfit(x, dir, nodes.v[i], &there);
+        bool there = false;
+        char *why = unfit(x, p, dir, nodes.v[i], &judged, &there);
 
         known += there;
         if (why)
@@ -161,14 +225,15 @@ static int check_facts(struct order *x, const struct preflight *p, struct err *e
         free(why);
     }
     if (nodes.n && bad.n == nodes.n) {
-        rc = err_set(err, CODE_JOB, "none of the %zu nodes that the job may go to can run it, by '%s': %s", nodes.n, dir,
+        rc = err_set(err, CODE_JOB, "none of the %zu nodes that the job may go to can run it, by '%s': %s", nodes.n, by,
                      first);
     } else if (bad.n) {
-        cli_warn("preflight: %zu of %zu nodes cannot run it by '%s' and are excluded (%s)", bad.n, nodes.n, dir, first);
+        cli_warn("preflight: %zu of %zu nodes cannot run it by '%s' and are excluded (%s)", bad.n, nodes.n, by, first);
         keep_away(x, &bad);
     }
     if (dir && known < nodes.n)
         cli_warn("preflight: of %zu nodes that the job may go to, '%s' has facts of %zu", nodes.n, dir, known);
+    judged_release(&judged);
     strv_release(&nodes);
     strv_release(&bad);
     free(first);
@@ -217,7 +282,7 @@ int preflight_run(struct order *x, struct err *err)
         rc = show(&list, err);
     }
     if (rc == 0)
-        rc = check_facts(x, &p, err);
+        rc = check_nodes(x, &p, err);
     findings_release(&list);
     directives_release(&d);
     cluster_release(&cluster);

@@ -1,98 +1,11 @@
 /* The rules of the preflight: one function each, by the names of the catalogue. */
 #include "config.h"
-#include "check/preflight.h"
+#include "check/preflight_priv.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 
-struct gres_item { /* one of what is asked a node: "gpu", "a100", 2 */
-    char *name, *type;
-    uint64_t count;
-};
-struct gres_items {
-    struct gres_item *v;
-    size_t n, cap;
-};
-
-static const char *asked(const struct preflight *p, const char *name)
-{
-    return directives_get(p->directives, name);
-}
-
 #define add(out, rule, level, object, ...) findings_add(out, rule, level, SCOPE_JOB, object, __VA_ARGS__)
-
-/* ---- what is asked of a node ---- */
-
-static void gres_add(struct gres_items *l, const char *item, const char *name)
-{
-    struct strv f = { 0 };
-    struct gres_item *g;
-    size_t i = 0;
-
-    strv_split(&f, str_starts(item, "gres:") ? item + 5 : item, ":=");
-    g = VEC_ADD(l);
-    g->name = xstrdup(name ? name : f.n ? f.v[i++] : "");
-    if (i < f.n && !isdigit((unsigned char)f.v[i][0]))
-        g->type = xstrdup(f.v[i++]);
-    g->count = i < f.n ? strtoull(f.v[i], NULL, 10) : 1;
-    strv_release(&f);
-}
-
-static void gres_asked(const struct preflight *p, struct gres_items *l)
-{
-    static const char *const options[] = { "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres" };
-
-    for (size_t i = 0; i < COUNT(options); i++) {
-        struct strv items = { 0 };
-        const char *v = asked(p, options[i]);
-
-        if (v && !str_eq(v, "none"))
-            strv_split(&items, v, ",");
-        for (size_t k = 0; k < items.n; k++)
-            if (*items.v[k] && !str_eq(items.v[k], "0"))
-                gres_add(l, items.v[k], str_eq(options[i], "gres") ? NULL : "gpu");
-        strv_release(&items);
-    }
-}
-
-static void gres_release(struct gres_items *l)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        free(l->v[i].name);
-        free(l->v[i].type);
-    }
-    free(l->v);
-    *l = (struct gres_items){ 0 };
-}
-
-/* The nodes of the partitions that are asked for; of all when the cluster has no such notion. */
-static void partition_nodes(const struct preflight *p, struct strv *ret)
-{
-    const char *names = asked(p, "partition");
-    struct strv list = { 0 };
-
-    if (names)
-        strv_split(&list, names, ",");
-    for (size_t i = 0; i < (list.n ? list.n : 1); i++) {
-        const struct cluster_partition *x = cluster_partition(p->cluster, list.n ? list.v[i] : NULL);
-
-        for (size_t k = 0; x && k < x->nodes.n; k++) {
-            if (!str_eq(x->nodes.v[k], "ALL"))
-                strv_add(ret, x->nodes.v[k]);
-            for (size_t n = 0; str_eq(x->nodes.v[k], "ALL") && n < p->cluster->nodes.n; n++)
-                strv_add(ret, p->cluster->nodes.v[n].name);
-        }
-    }
-    strv_release(&list);
-}
-
-static char *where(const struct preflight *p)
-{
-    const char *name = asked(p, "partition");
-    const struct cluster_partition *def = cluster_partition(p->cluster, NULL);
-
-    return xasprintf("partition '%s'", name ? name : def ? def->name : "?");
-}
 
 /* ---- rules ---- */
 
@@ -170,7 +83,7 @@ static void judge_gres(const struct preflight *p, const struct gres_item *g, con
     uint64_t any = 0, typed = 0;
     struct strv types = { 0 };
     struct str text = { 0 };
-    char *place = where(p);
+    char *place = partition_words(p);
 
     for (size_t i = 0; i < names->n; i++) {
         const struct cluster_node *n = cluster_node(c, names->v[i]);
@@ -231,7 +144,7 @@ static void memory(const struct preflight *p, struct findings *out)
         most = n && n->memory_mib > most ? n->memory_mib : most;
     }
     if (most && wanted > most) {
-        char *place = where(p);
+        char *place = partition_words(p);
 
         finding_explain(add(out, "mem-too-big", LEVEL_ERROR, mem, "--mem is %llu MiB, the largest node of %s has %llu MiB",
                             (unsigned long long)wanted, place, (unsigned long long)most),
@@ -241,39 +154,40 @@ static void memory(const struct preflight *p, struct findings *out)
     strv_release(&names);
 }
 
-/* Plain words of a constraint only; "|", "*2", brackets and counts are Slurm's to judge. */
+static bool known_feature(const struct cluster *c, const char *word)
+{
+    for (size_t i = 0; i < c->nodes.n; i++) {
+        struct strv have = { 0 };
+        bool found;
+
+        strv_split(&have, c->nodes.v[i].features ? c->nodes.v[i].features : "", ",");
+        found = strv_has(&have, word);
+        strv_release(&have);
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+/* Slurm refuses a word that no node of the cluster has, even where another would do. */
 static void features(const struct preflight *p, struct findings *out)
 {
     const char *constraint = asked(p, "constraint");
-    struct strv words = { 0 }, names = { 0 };
+    struct strv words = { 0 }, none = { 0 };
 
-    if (!constraint || strpbrk(constraint, "|[]()*!"))
+    if (!constraint || !p->cluster->nodes.n)
         return;
-    strv_split(&words, constraint, "&,");
-    partition_nodes(p, &names);
-    for (size_t i = 0; i < words.n && names.n; i++) {
-        bool found = false;
-
-        for (size_t k = 0; k < names.n && !found; k++) {
-            const struct cluster_node *n = cluster_node(p->cluster, names.v[k]);
-            struct strv have = { 0 };
-
-            if (n && n->features)
-                strv_split(&have, n->features, ",");
-            found = !n || strv_has(&have, words.v[i]);
-            strv_release(&have);
-        }
-        if (!found && *words.v[i]) {
-            char *place = where(p);
-
-            finding_explain(add(out, "feature-unknown", LEVEL_ERROR, words.v[i], "no node of %s has the feature '%s'",
-                                place, words.v[i]),
+    constraint_words(constraint, &words);
+    for (size_t i = 0; i < words.n; i++)
+        if (!known_feature(p->cluster, words.v[i]))
+            finding_explain(add(out, "feature-unknown", LEVEL_ERROR, words.v[i], "no node has the feature '%s'", words.v[i]),
                             NULL, NULL, "another --constraint; sinfo -o '%P %f' lists them");
-            free(place);
-        }
+    if (constraint_fits(constraint, &none) < 0) {
+        finding_explain(add(out, "not-checked", LEVEL_NOTE, "constraint",
+                            "--constraint=%s is not understood and left to Slurm", constraint), NULL, NULL, NULL);
+        out->not_checked++;
     }
     strv_release(&words);
-    strv_release(&names);
 }
 
 static void script_size(const struct preflight *p, struct findings *out)
@@ -410,6 +324,8 @@ void preflight(const struct preflight *p, struct findings *ret)
 
     for (size_t i = 0; p->cluster && i < COUNT(of_cluster); i++)
         of_cluster[i](p, ret);
+    if (p->cluster && !findings_count(ret, LEVEL_ERROR)) /* else that is the reason */
+        no_node_fits(p, ret);
     for (size_t i = 0; i < COUNT(of_request); i++)
         of_request[i](p, ret);
     if (!p->cluster) {
@@ -418,50 +334,4 @@ void preflight(const struct preflight *p, struct findings *ret)
                         NULL, "no controller and no slurm.conf here", NULL);
         ret->not_checked++;
     }
-}
-
-/* ---- which nodes ---- */
-
-static bool may_go(const struct preflight *p, const struct cluster_node *n, const struct gres_items *l)
-{
-    const char *constraint = asked(p, "constraint"), *mem = asked(p, "mem");
-    struct strv words = { 0 }, have = { 0 };
-    uint64_t wanted;
-    bool fits = !mem || slurm_mib(mem, &wanted) || !n->memory_mib || wanted <= n->memory_mib;
-
-    for (size_t i = 0; i < l->n && fits; i++)
-        fits = cluster_gres(n, l->v[i].name, l->v[i].type) > 0;
-    if (constraint && !strpbrk(constraint, "|[]()*!"))
-        strv_split(&words, constraint, "&,");
-    if (n->features)
-        strv_split(&have, n->features, ",");
-    for (size_t i = 0; i < words.n && fits; i++)
-        fits = strv_has(&have, words.v[i]);
-    strv_release(&words);
-    strv_release(&have);
-    return fits;
-}
-
-void preflight_nodes(const struct preflight *p, struct strv *ret)
-{
-    struct strv names = { 0 }, only = { 0 }, not = { 0 };
-    struct gres_items l = { 0 };
-
-    if (!p->cluster)
-        return;
-    partition_nodes(p, &names);
-    gres_asked(p, &l);
-    hostlist_expand(asked(p, "nodelist") ? asked(p, "nodelist") : "", &only, NULL);
-    hostlist_expand(asked(p, "exclude") ? asked(p, "exclude") : "", &not, NULL);
-    for (size_t i = 0; i < names.n; i++) {
-        const struct cluster_node *n = cluster_node(p->cluster, names.v[i]);
-
-        if (n && !strv_has(ret, n->name) && !strv_has(&not, n->name) && (!only.n || strv_has(&only, n->name)) &&
-            may_go(p, n, &l))
-            strv_add(ret, n->name);
-    }
-    gres_release(&l);
-    strv_release(&names);
-    strv_release(&only);
-    strv_release(&not);
 }

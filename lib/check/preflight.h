@@ -20,5 +20,8 @@ void preflight(const struct preflight *p, struct findings *ret);
 /* The names of the nodes that the request may go to, by partition, nodelist, exclude, GRES, memory, features as far as
  * they are known. */
 void preflight_nodes(const struct preflight *p, struct strv *ret);
+/* The compute capabilities of the GPUs that a task may get on a node, "8.0,9.0", by a map of GRES types and features;
+ * owned, NULL: no GPU is asked, or the map does not know. */
+char *preflight_gpus(const struct preflight *p, const char *node, const struct conf_map *architectures);
 
 #endif

@@ -67,6 +67,7 @@ struct spec { /* texts owned; paths absolute once loaded */
     } retry;
     struct { int via; } submit; /* enum via */
     char *facts;               /* folder of saved *.facts of the nodes; NULL: none */
+    struct conf_map architectures; /* GRES type or feature -> compute capability: "a100" -> "8.0" */
     struct conf_ints trusted_owners; /* uids whose pins, templates and pipelines are taken */
 };
 extern const struct conf_row spec_rows[];

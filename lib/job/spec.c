@@ -54,6 +54,8 @@ const struct conf_row spec_rows[] = {
     { .name = "submit", .type = CONF_GROUP, .offset = offsetof(struct spec, submit), .sub = submit_rows,
       .doc = "how the script is handed over" },
     ROW(facts, CONF_TEXT, NULL, "folder with saved NODE.facts: the pin is held against them before the job is queued"),
+    ROW(architectures, CONF_MAP, NULL,
+        "compute capability by GRES type or feature, { a100 = \"8.0\"; }: what the GPU code is held against where no facts are saved"),
     ROW(template, CONF_TEXT, NULL, "the script's template: a name or a file; absent: default"),
     ROW(env, CONF_TEXTS, NULL, "variables to pin besides the default set: NAME as it is now, NAME=VALUE set"),
     { .name = "trusted_owners", .type = CONF_INTS, .offset = offsetof(struct spec, trusted_owners),
@@ -151,6 +153,19 @@ static int check_env(const struct strv *env, struct err *err)
     return 0;
 }
 
+static int check_architectures(const struct conf_map *m, struct err *err)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        const char *v = m->v[i].value;
+        size_t major = strspn(v, "0123456789");
+
+        if (m->v[i].kind != CONF_KIND_TEXT || !major || v[major] != '.' || strspn(v + major + 1, "0123456789") != 1 || v[major + 2])
+            return err_set(err, CODE_USAGE, "'architectures.%s' is '%s', wanted a compute capability in quotes as \"9.0\"",
+                           m->v[i].name, v);
+    }
+    return 0;
+}
+
 int spec_check(const struct spec *s, struct err *err)
 {
     int n;
@@ -165,6 +180,8 @@ int spec_check(const struct spec *s, struct err *err)
     if (n != 1)
         return err_set(err, CODE_USAGE, "%s of 'pipeline', 'program' and 'script' %s given; one says what to run",
                        n ? "several" : "none", n ? "are" : "is");
+    if (check_architectures(&s->architectures, err))
+        return -1;
     for (size_t i = 0; i < s->trusted_owners.n; i++)
         if (check_range("trusted_owners", s->trusted_owners.v[i], (int64_t)UINT32_MAX - 1, err))
             return -1;

@@ -279,19 +279,6 @@ void cluster_take(struct cluster *c, const char *text)
     free(node.features);
 }
 
-int cluster_read_conf(const char *path, struct cluster *ret, struct err *err)
-{
-    struct str t = { 0 };
-
-    if (file_read(path, FILE_MAX_DEFAULT, &t, err))
-        return -1;
-    *ret = (struct cluster){ .source = xstrdup(path), .array_size = 1001, .job_count = 10000, .message_timeout = 10,
-                             .unkillable_timeout = 60, .script_bytes = 4u << 20 }; /* slurm.conf(5) of 22.05 */
-    cluster_take(ret, t.s ? t.s : "");
-    str_release(&t);
-    return 0;
-}
-
 /* ---- questions ---- */
 
 const struct cluster_partition *cluster_partition(const struct cluster *c, const char *name)

@@ -36,7 +36,7 @@ int hostlist_expand(const char *list, struct strv *ret, struct err *err);
 /* Takes lines of Key=Value (slurm.conf; scontrol show config; scontrol -o show partition, show node) into c; may be
  * called for several texts. What is not understood is passed over. */
 void cluster_take(struct cluster *c, const char *text);
-/* A slurm.conf with the values that Slurm takes where it says nothing. `Include` is not followed. */
+/* A slurm.conf and what it includes, with the values that Slurm takes where it says nothing. */
 int cluster_read_conf(const char *path, struct cluster *ret, struct err *err);
 
 const struct cluster_partition *cluster_partition(const struct cluster *c, const char *name); /* NULL name: the default */

@@ -75,10 +75,12 @@ has "$T/err" 'by libslurm' 'goes by libslurm'
 for via in api sbatch; do
     tap 0 "test-only by $via" recon-submit --test-only --set submit.via=$via -p gpu --gres=gpu:h100:1 --datasets list.txt -- cat '{dataset}'
     has "$T/out" h1 'names the node'
-    tap 64 "an impossible job by $via" recon-submit --run-dir no --set submit.via=$via -p gpu --gres=gpu:h100:9 --datasets list.txt -- cat '{dataset}'
-    has "$T/err" 'Slurm says: Requested node configuration is not available' "is refused in Slurm's words"
+    tap 64 "an impossible job by $via" recon-submit --run-dir no --set submit.via=$via -p gpu --reservation=none --datasets list.txt -- cat '{dataset}'
+    has "$T/err" 'Slurm says: Requested reservation is invalid' "is refused in Slurm's words"
     one_line "$T/err" 'in one line'
     if [ -e no ]; then not_ok 'and leaves no run'; else ok 'and leaves no run'; fi
+    tap 78 "one that no node can take, by $via" recon-submit --run-dir no --set submit.via=$via -p gpu --gres=gpu:h100:9 --datasets list.txt -- cat '{dataset}'
+    has "$T/err" 'h1 has 4 of 9 GRES gpu:h100' 'is refused before it is sent'
     tap 78 "an unknown partition by $via" recon-submit --set submit.via=$via -p gpus --datasets list.txt -- cat '{dataset}'
     has "$T/err" 'partition-unknown' 'is refused before it is sent'
     tap 0 "held, by $via" recon-submit --parsable --hold --run-dir held.$via --set submit.via=$via --datasets list.txt -- cat '{dataset}'
@@ -93,6 +95,16 @@ for via in api sbatch; do
     tap 0 'cancel' recon-submit --cancel held.$via
     sleep 0.3
     if [ -z "$(squeue -h -j "$id" 2>/dev/null)" ]; then ok 'and it is gone'; else not_ok 'and it is gone' "$(squeue)"; fi
+done
+# constraints mean what Slurm takes them for
+for c in a100 'a100&cuda12' 'a100|h100' 'h100|a100&cuda11' 'a100&cuda11|h100' '(a100|h100)&cuda12' 'h100|(a100&cuda11)' '[a100|h100]' \
+    '(a100&cuda11)|(h100&cuda12)' 'a100&b200' 'a100|b200'; do
+    slurm='' ours=''
+    for node in a1 a2 h1; do
+        sbatch --test-only -p gpu -w $node -C "$c" --wrap true >"$T/words" 2>&1 && slurm="$slurm $node"
+        recon-submit --dry-run -p gpu -w $node -C "$c" --datasets list.txt -- cat '{dataset}' >"$T/out" 2>"$T/err" && ours="$ours $node"
+    done
+    if [ "$slurm" = "$ours" ]; then ok "-C '$c':$ours"; else not_ok "-C '$c'" "Slurm:$slurm, recon-submit:$ours" "$(cat "$T/words")"; fi
 done
 # an intent without a result: the job is found by its name
 id=$(recon-submit --parsable --hold --run-dir torn --datasets list.txt -- cat '{dataset}' | cut -f2)
