@@ -3,41 +3,36 @@
 #include "check_host.h"
 #include "cli.h"
 
-static int find_modules(const char *host, const struct strv *packages, char *const *env, struct strv *global,
-                        struct strv *modules, struct err *err)
+static int find_modules(const char *host, const struct strv *packages, char *const *env, struct python_modules *ret,
+                        struct strv *libraries, struct err *err)
 {
+    struct strv bare = { 0 };
     struct python python;
     int rc = python_find(host, env, &python, err);
 
     if (rc)
         return rc;
-    for (size_t i = 0; rc == 0 && i < packages->n; i++) {
-        size_t before = modules->n;
-
-        rc = python_modules(&python, packages->v[i], global, modules, err);
-        if (rc == 0 && modules->n == before)
-            cli_warn("package '%s' has no compiled modules", packages->v[i]);
-    }
+    rc = python_modules(&python, packages, ret, &bare, err);
+    for (size_t i = 0; rc == 0 && i < bare.n; i++)
+        cli_warn("package '%s' has no compiled modules of its own", bare.v[i]);
+    python_libraries(&python, libraries);
     python_release(&python);
+    strv_release(&bare);
     return rc;
 }
 
 int check_host(const char *host, const struct strv *packages, char *const *modules, const struct facts *f,
                char *const *env, struct resolution *ret, struct err *err)
 {
-    struct strv global = { 0 }, all = { 0 }, found = { 0 };
-    size_t n_global;
-    int rc = packages->n ? find_modules(host, packages, env, &global, &found, err) : 0;
+    struct python_modules all = { 0 };
+    struct strv libraries = { 0 };
+    int rc = packages->n ? find_modules(host, packages, env, &all, &libraries, err) : 0;
 
-    n_global = global.n;
-    strv_copy(&all, &global);
-    strv_copy(&all, &found);
     for (; *modules; modules++)
-        strv_add(&all, *modules);
+        VEC_ADD(&all)->path = xstrdup(*modules);
     if (rc == 0)
-        rc = resolve_host(host, &all, n_global, f, env, f ? &f->toolkits : NULL, ret, err);
-    strv_release(&global);
-    strv_release(&found);
-    strv_release(&all);
+        rc = resolve_host(host, &all, &libraries, f, env, f ? &f->toolkits : NULL, ret, err);
+    python_modules_release(&all);
+    strv_release(&libraries);
     return rc;
 }

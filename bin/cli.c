@@ -178,6 +178,15 @@ int cli_parse(const struct argp *argp, int argc, char **argv, int *ret_rest, voi
     return cli_parse_hinted(argp, argc, argv, ret_rest, input, NULL);
 }
 
+char *cli_cache(const char *name)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+    if (cache && *cache == '/')
+        return xasprintf("%s/recon/%s", cache, name);
+    return home && *home == '/' ? xasprintf("%s/.cache/recon/%s", home, name) : NULL;
+}
+
 int cli_end(int status)
 {
     if (fflush(stdout) || ferror(stdout) || close(STDOUT_FILENO)) {

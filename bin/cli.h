@@ -30,6 +30,9 @@ char *cli_interpreter(const char *path, const char *list);
 /* 0, or why it cannot be executed: CODE_NOTFOUND; CODE_NOEXEC for what is there, a folder too. */
 int cli_executable(const char *path, struct err *err);
 
+/* ~/.cache/recon/NAME, or below XDG_CACHE_HOME; owned, NULL: there is no home. */
+char *cli_cache(const char *name);
+
 /* Locale, umask-safe stdout: flushes and closes stdout, gives status or 74 when output was lost. */
 int cli_end(int status);
 

@@ -3,17 +3,24 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "cli.h"
 #include "pin/pin.h"
 #include "record/record.h"
 
-enum { K_ENV = 256, K_MISSING, K_FORMAT, K_LIBS, K_QUICK };
+#define MODULE_MS 60000.0 /* for `module load`, which may ask a slow file system */
+
+enum { K_ENV = 256, K_MISSING, K_PACKAGE, K_PREFIX, K_MODULE, K_FORMAT, K_LIBS, K_QUICK };
 
 static const struct argp_option rows[] = {
     { "output", 'o', "FILE", 0, "capture, export: write there (default: standard output)", 1 },
     { "env", K_ENV, "VARIABLE", 0, "capture: this variable too; NAME* takes all that begin so; may be given again", 1 },
     { "allow-missing", K_MISSING, NULL, 0, "capture: record libraries that are not found instead of refusing", 1 },
+    { "package", K_PACKAGE, "PY", 0,
+      "capture: the compiled modules of a Python package, which PROGRAM (default: python3) opens; may be given again", 1 },
+    { "prefix", K_PREFIX, "DIR", 0, "capture: as if this conda environment or venv were active", 1 },
+    { "module", K_MODULE, "NAME", 0, "capture: as if this environment module were loaded (Lmod, Modules); may be given again", 1 },
     { "quick", K_QUICK, NULL, 0, "verify: compare sizes and build-ids, read no file whole", 2 },
     { "format", K_FORMAT, "FORM", 0,
       "verify, diff: text or jsonl; export: sh (default), sbatch, lmod, tcl, dotenv, conda-explicit or requirements", 2 },
@@ -22,9 +29,9 @@ static const struct argp_option rows[] = {
 };
 
 struct options {
-    const char *output, *format;
+    const char *output, *format, *prefix;
     bool allow_missing, quick, libs;
-    struct strv env, args;
+    struct strv env, packages, modules, args;
 };
 
 static error_t parse(int key, char *value, struct argp_state *state)
@@ -35,6 +42,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case 'o': o->output = value; break;
     case K_ENV: strv_add(&o->env, value); break;
     case K_MISSING: o->allow_missing = true; break;
+    case K_PACKAGE: strv_add(&o->packages, value); break;
+    case K_PREFIX: o->prefix = value; break;
+    case K_MODULE: strv_add(&o->modules, value); break;
     case K_FORMAT: o->format = value; break;
     case K_QUICK: o->quick = true; break;
     case K_LIBS: o->libs = true; break;
@@ -45,26 +55,6 @@ static error_t parse(int key, char *value, struct argp_state *state)
 }
 
 /* ---- capture ---- */
-
-/* A program by name is looked for in PATH as a shell does. Owned. */
-static char *program_path(const char *name)
-{
-    const char *path = getenv("PATH");
-    struct strv dirs = { 0 };
-    char *found = NULL;
-
-    if (!strchr(name, '/') && path)
-        strv_split(&dirs, path, ":");
-    for (size_t i = 0; i < dirs.n && !found; i++) {
-        char *one = path_join(*dirs.v[i] ? dirs.v[i] : ".", name);
-
-        if (access(one, X_OK) == 0)
-            found = xstrdup(one);
-        free(one);
-    }
-    strv_release(&dirs);
-    return found ? found : xstrdup(name);
-}
 
 static char *from_here(const char *path)
 {
@@ -87,30 +77,130 @@ static int print_pin(const struct pin *p)
     return 0;
 }
 
-static int capture(const struct options *o)
+/* DIR/bin first in PATH, and what `activate` sets. */
+static int activate(const char *prefix, struct strv *env, struct err *err)
 {
-    struct pin_request r = { .env = environ, .allow_missing = o->allow_missing };
-    struct pin p = { 0 };
-    struct err err = { 0 };
-    int rc;
+    char *venv = path_join(prefix, "pyvenv.cfg"), *conda = path_join(prefix, "conda-meta"), *path;
+    bool is_venv = access(venv, F_OK) == 0, is_conda = access(conda, F_OK) == 0;
+    const char *old = env->n ? env_get(env->v, "PATH") : NULL;
 
-    if (o->args.n < 2)
+    free(venv);
+    free(conda);
+    if (!is_venv && !is_conda)
+        return err_set(err, CODE_NOTFOUND, "--prefix '%s' is no venv (pyvenv.cfg) and no conda environment (conda-meta)", prefix);
+    path = xasprintf("%s/bin%s%s", prefix, old ? ":" : "", old ? old : "");
+    env_set(env, "PATH", path);
+    env_set(env, "VIRTUAL_ENV", is_venv ? prefix : NULL);
+    if (is_conda)
+        env_set(env, "CONDA_PREFIX", prefix);
+    free(path);
+    return 0;
+}
+
+/* The environment after `module load`, by the shell code that the module command prints. */
+static int load_modules(const struct strv *names, struct strv *env, struct err *err)
+{
+    static const char script[] = "code=$(\"${LMOD_CMD:-$MODULES_CMD}\" bash load \"$@\") && eval \"$code\" && exec env -0";
+    struct strv argv = { 0 };
+    struct child c = { .env = env->v, .deadline_ms = MODULE_MS };
+    int rc = 0;
+
+    if (!getenv("LMOD_CMD") && !getenv("MODULES_CMD"))
+        return err_set(err, CODE_NOTFOUND, "--module: neither LMOD_CMD nor MODULES_CMD tells where the module command is");
+    strv_add(&argv, "/bin/bash");
+    strv_add(&argv, "-c");
+    strv_add(&argv, script);
+    strv_add(&argv, "module");
+    strv_copy(&argv, names);
+    c.argv = (const char *const *)argv.v;
+    if (child_run(&c, err)) {
+        rc = -1;
+    } else if (c.status || !c.out.len) {
+        if (c.errout.s)
+            c.errout.s[strcspn(c.errout.s, "\n")] = '\0';
+        rc = err_set(err, CODE_NOTFOUND, "--module: '%s' cannot be loaded (status %d): %s", names->v[0], WIFEXITED(c.status) ? WEXITSTATUS(c.status) : 128 + WTERMSIG(c.status),
+                     c.errout.s ? c.errout.s : "");
+    } else {
+        strv_release(env);
+        for (size_t at = 0; at < c.out.len; at += strlen(c.out.s + at) + 1)
+            strv_add(env, c.out.s + at);
+    }
+    strv_release(&argv);
+    str_release(&c.out);
+    str_release(&c.errout);
+    return rc;
+}
+
+static int capture_environment(const struct options *o, struct strv *env, struct err *err)
+{
+    char *prefix = o->prefix ? path_absolute(o->prefix) : NULL;
+    int rc = 0;
+
+    for (char **e = environ; *e; e++)
+        strv_add(env, *e);
+    if (o->modules.n)
+        rc = load_modules(&o->modules, env, err);
+    if (rc == 0 && prefix)
+        rc = activate(prefix, env, err);
+    free(prefix);
+    return rc;
+}
+
+/* The program by PATH of the environment it gets, the modules by their paths. */
+static int capture_programs(const struct options *o, const struct strv *env, struct strv *ret)
+{
+    const char *name = o->args.n > 1 ? o->args.v[1] : o->packages.n ? "python3" : NULL;
+    char *path = name ? cli_search(name, env_get(env->v, "PATH")) : NULL, *whole;
+
+    if (!name)
         return cli_error(CODE_USAGE, "capture: name a program, and the modules that it loads");
-    for (size_t i = 1; i < o->args.n; i++) {
-        char *path = i == 1 ? program_path(o->args.v[i]) : xstrdup(o->args.v[i]), *whole = from_here(path);
-
-        strv_add(&r.programs, whole);
-        free(path);
+    whole = from_here(path ? path : name);
+    strv_add(ret, whole);
+    free(path);
+    free(whole);
+    for (size_t i = 2; i < o->args.n; i++) {
+        whole = from_here(o->args.v[i]);
+        strv_add(ret, whole);
         free(whole);
     }
+    return 0;
+}
+
+static int capture(const struct options *o)
+{
+    struct strv env = { 0 }, left = { 0 };
+    struct pin_request r = { .allow_missing = o->allow_missing };
+    char *memory = cli_cache("digests"), *prefix = o->prefix ? path_absolute(o->prefix) : NULL;
+    struct pin p = { 0 };
+    struct err err = { 0 };
+    int rc = capture_environment(o, &env, &err) ? cli_fail(&err) : 0;
+
+    if (rc == 0)
+        rc = capture_programs(o, &env, &r.programs);
+    if (rc)
+        goto out;
+    r.env = env.v;
+    r.memory = memory;
+    r.prefix = prefix;
     strv_copy(&r.variables, &o->env);
-    rc = pin_capture(&r, &p, &err);
+    strv_copy(&r.packages, &o->packages);
+    rc = pin_capture(&r, &p, &left, &err);
+    for (size_t i = 0; i < left.n; i++)
+        cli_warn("%s", left.v[i]);
     if (rc == 0)
         rc = o->output && !str_eq(o->output, "-") ? pin_write(o->output, &p, &err) : print_pin(&p);
+    if (rc)
+        rc = cli_fail(&err);
+out:
     strv_release(&r.programs);
     strv_release(&r.variables);
+    strv_release(&r.packages);
+    strv_release(&left);
+    strv_release(&env);
     pin_release(&p);
-    return rc ? cli_fail(&err) : 0;
+    free(memory);
+    free(prefix);
+    return rc;
 }
 
 /* ---- verify ---- */
@@ -487,7 +577,7 @@ int main(int argc, char **argv)
     static const struct argp argp = {
         .options = rows,
         .parser = parse,
-        .args_doc = "capture PROGRAM [MODULE...]\nverify PIN\nshow PIN\ndiff PIN PIN\nexport PIN",
+        .args_doc = "capture PROGRAM [MODULE...]\ncapture --package PY [PYTHON]\nverify PIN\nshow PIN\ndiff PIN PIN\nexport PIN",
         .doc = "Writes down what a program needs here (variables, libraries, GPU images, toolkit, limits), and tells what of "
                "it is otherwise on this node.\vExit status of verify: 0 no difference, 75 this node differs, 77 the pin "
                "is not to be trusted, 78 a library is needed that the pin knows no place of; of diff: 0 no difference, 1 they "
@@ -502,5 +592,7 @@ int main(int argc, char **argv)
         status = run(&o);
     strv_release(&o.args);
     strv_release(&o.env);
+    strv_release(&o.packages);
+    strv_release(&o.modules);
     return cli_end(status);
 }

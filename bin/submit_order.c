@@ -364,7 +364,7 @@ static void add_variables(struct order *x)
 static int capture(struct order *x, struct err *err)
 {
     struct pin_request r = { .env = environ, .cwd = x->cwd };
-    char *path, *relative;
+    char *path, *relative, *memory;
     int rc;
 
     if (x->spec.pipeline) {
@@ -386,7 +386,9 @@ static int capture(struct order *x, struct err *err)
     for (size_t i = 0; i < x->spec.env.n; i++)
         if (!strchr(x->spec.env.v[i], '='))
             strv_add(&r.variables, x->spec.env.v[i]);
-    rc = pin_capture(&r, &x->pin, err);
+    r.memory = memory = cli_cache("digests");
+    rc = pin_capture(&r, &x->pin, NULL, err);
+    free(memory);
     x->pin_changed = true;
     strv_release(&r.programs);
     strv_release(&r.variables);

@@ -88,6 +88,45 @@ static void unique(struct findings *l)
     *l = once;
 }
 
+/* Is this object in closures of optional modules alone? One that no closure has is not. */
+static bool of_optional(const struct resolution *r, const char *object)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < r->closures.n; i++) {
+        const struct closure *c = &r->closures.v[i];
+        bool optional = c->libs.n && strv_has(&r->optional, library_name(&c->libs.v[0]));
+
+        for (size_t j = 0; j < c->libs.n; j++) {
+            const struct library *l = &c->libs.v[j];
+
+            if (l->why == WHY_LOADED || !object || (!str_eq(l->path, object) && !str_eq(l->soname, object)))
+                continue;
+            if (!optional)
+                return false;
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* A package may do without modules that its import was not seen to need. */
+static void relent(const struct check_case *c, struct findings *l)
+{
+    for (size_t i = 0; c->resolution && c->resolution->optional.n && i < l->n; i++) {
+        struct finding *f = &l->v[i];
+        char *cause;
+
+        if (f->level != LEVEL_ERROR || !of_optional(c->resolution, f->object))
+            continue;
+        cause = xasprintf("%s%sonly modules need it that the package's import was not seen to load: an error once one is imported",
+                          f->cause ? f->cause : "", f->cause ? "; " : "");
+        f->level = LEVEL_WARN;
+        free(f->cause);
+        f->cause = cause;
+    }
+}
+
 /* What recon itself could not find out: never an error. */
 static void admit(const struct check_case *c, struct findings *l)
 {
@@ -111,6 +150,7 @@ void check(const struct check_case *c, const struct strv *skip, struct findings 
     for (size_t i = 0; check_rules[i]; i++)
         if (!skip || !strv_has(skip, check_rules[i]->name))
             run_rule(check_rules[i], c, ret);
+    relent(c, ret);
     unique(ret);
     order(ret);
 }

@@ -263,11 +263,39 @@ static void report_itself(const struct check_case *c, const struct library *l, s
     free(q);
 }
 
+/* "libx.so.1=PATH (for MODULE)" */
+static void report_opened(const char *line, struct findings *out)
+{
+    size_t n = strcspn(line, "=");
+    char *soname = xstrndup(line, n), *file = xstrdup(line + n + (line[n] != '\0')), *by = strstr(file, " (for "), *dir, *q, *remedy;
+
+    if (by) {
+        *by = '\0';
+        by += strlen(" (for ");
+        by[strcspn(by, ")")] = '\0';
+    }
+    dir = path_dir(file);
+    q = esc_shell(dir);
+    remedy = xasprintf("import the package that owns it first; for what does not: export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", q);
+    finding_explain(findings_add(out, "lib-not-found", LEVEL_WARN, SCOPE_JOB, soname,
+                                 "needed by '%s', the loader finds it nowhere; taken from '%s', which Python code must have opened by then",
+                                 by ? by : "a module", file),
+                    "python-opens-it", "packages open libraries of other packages by their path (ctypes) before they import what needs them",
+                    remedy);
+    free(remedy);
+    free(q);
+    free(dir);
+    free(soname);
+    free(file);
+}
+
 static int eval(const struct check_case *c, struct findings *out, struct err *err)
 {
     struct walk w = { 0 };
 
     (void)err;
+    for (size_t i = 0; i < c->resolution->opened.n; i++)
+        report_opened(c->resolution->opened.v[i], out);
     while (walk_next(c, &w)) {
         if (w.lib->why != WHY_NOT_FOUND || w.lib->corrupt || w.lib->preload || !w.lib->soname ||
             library_wrong_class(w.lib) || (w.index && vendor_instead(c, w.lib->soname))) /* wrong-vendor tells it */

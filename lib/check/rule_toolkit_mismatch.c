@@ -14,9 +14,21 @@ static bool is_vendors(const struct library *l)
     return false;
 }
 
-/* The toolkit that an object was built with or, for libcudart, is of; owned, NULL not known. */
-static char *toolkit_of(const struct check_case *c, const struct library *l)
+/* "13" of libcudart.so.13, which it was linked with; NULL none. */
+static const char *runtime_needed(const struct closure *in, size_t i)
 {
+    for (size_t e = 0; e < in->edges.n; e++)
+        if (in->edges.v[e].from == i && str_starts(path_base(in->edges.v[e].name), "libcudart.so."))
+            return path_base(in->edges.v[e].name) + strlen("libcudart.so.");
+    return NULL;
+}
+
+/* The toolkit that an object was built with or, for libcudart, is of; owned, NULL not known. What its images tell is the least
+ * that it can be: compressed ones show their architecture alone. */
+static char *toolkit_of(const struct check_case *c, const struct closure *in, size_t i)
+{
+    const struct library *l = &in->libs.v[i];
+    const char *runtime = runtime_needed(in, i);
     struct gpu_images scratch = { 0 };
     const struct gpu_images *images = library_images(c, l, &scratch);
     char *version = NULL;
@@ -24,7 +36,7 @@ static char *toolkit_of(const struct check_case *c, const struct library *l)
     if (l->soname && str_starts(path_base(l->soname), "libcudart.so."))
         version = xstrdup(path_base(l->soname) + strlen("libcudart.so."));
     else if (!is_vendors(l) && images->toolkit)
-        version = xstrdup(images->toolkit);
+        version = xstrdup(runtime && atoi(runtime) > atoi(images->toolkit) ? runtime : images->toolkit);
     images_release(&scratch);
     return version;
 }
@@ -40,7 +52,7 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
         for (size_t j = 0; j < in->libs.n; j++, free(has), has = NULL) {
             const struct library *l = &in->libs.v[j];
 
-            has = l->path && !l->corrupt ? toolkit_of(c, l) : NULL;
+            has = l->path && !l->corrupt ? toolkit_of(c, in, j) : NULL;
             if (has && !had) {
                 first = l;
                 had = xstrdup(has);

@@ -3,14 +3,15 @@
 
 #include <stdlib.h>
 
-/* Was this file (or missing name) seen in an earlier closure? Within one the loader has each once. */
+/* Was this file (or missing name) seen in an earlier closure? Within one the loader has each once; what one has loaded
+ * already was seen before that. */
 static bool seen(const struct resolution *r, const struct walk *w)
 {
     const char *name = library_name(w->lib);
 
     for (size_t c = 0; c < w->closure; c++)
         for (size_t i = 0; i < r->closures.v[c].libs.n; i++)
-            if (str_eq(library_name(&r->closures.v[c].libs.v[i]), name))
+            if (r->closures.v[c].libs.v[i].why != WHY_LOADED && str_eq(library_name(&r->closures.v[c].libs.v[i]), name))
                 return true;
     return false;
 }

@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -159,57 +158,26 @@ static void add_requires(struct pin *p, const struct closure *c, const struct lo
     }
 }
 
-/* ---- digests, in parallel: libraries of half a gigabyte are common ---- */
+/* ---- digests: libraries of half a gigabyte are common ---- */
 
-struct digests {
-    struct pin *p;
-    size_t next;
-    pthread_mutex_t lock;
-    struct err err;
-};
-
-static void *digest_worker(void *arg)
+static int add_digests(struct pin *p, const char *memory, struct err *err)
 {
-    struct digests *d = arg;
+    struct digest_job *jobs = xcalloc(p->objects.n, sizeof(*jobs));
+    int rc = 0;
 
-    for (;;) {
-        char digest[DIGEST_SIZE];
-        struct err err = { 0 };
-        size_t i;
-        int rc;
-
-        pthread_mutex_lock(&d->lock);
-        i = d->next++;
-        pthread_mutex_unlock(&d->lock);
-        if (i >= d->p->objects.n)
-            return NULL;
-        if (!d->p->objects.v[i].path || d->p->objects.v[i].size == CONF_UNSET)
-            continue;
-        rc = digest_file(d->p->objects.v[i].path, digest, &err);
-        if (rc == 0)
-            d->p->objects.v[i].digest = xstrdup(digest);
-        pthread_mutex_lock(&d->lock);
-        if (rc && !d->err.code)
-            d->err = err;
-        pthread_mutex_unlock(&d->lock);
+    for (size_t i = 0; i < p->objects.n; i++)
+        jobs[i].path = p->objects.v[i].size == CONF_UNSET ? NULL : p->objects.v[i].path;
+    digests_of(jobs, p->objects.n, memory);
+    for (size_t i = 0; i < p->objects.n; i++) {
+        if (jobs[i].err.code && rc == 0) {
+            rc = -1;
+            if (err)
+                *err = jobs[i].err;
+        }
+        p->objects.v[i].digest = *jobs[i].digest ? xstrdup(jobs[i].digest) : NULL;
     }
-}
-
-static int add_digests(struct pin *p, struct err *err)
-{
-    struct digests d = { .p = p, .lock = PTHREAD_MUTEX_INITIALIZER };
-    pthread_t threads[8];
-    size_t n = 0, want = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
-
-    for (want = want > COUNT(threads) ? COUNT(threads) : want; n < want; n++)
-        if (pthread_create(&threads[n], NULL, digest_worker, &d))
-            break;
-    digest_worker(&d);
-    while (n)
-        pthread_join(threads[--n], NULL);
-    if (d.err.code && err)
-        *err = d.err;
-    return d.err.code ? -1 : 0;
+    free(jobs);
+    return rc;
 }
 
 /* ---- refusing ---- */
@@ -227,6 +195,17 @@ static int refuse_missing(const struct closure *c, const struct library *lib, st
     return -1;
 }
 
+/* These come with the driver of the node that has a GPU; a login node has none of them. */
+static bool of_driver(const char *soname)
+{
+    static const char *const prefixes[] = { "libcuda.so.", "libnvidia-", "libnvcuvid.so.", "libnvoptix.so." };
+
+    for (size_t i = 0; i < COUNT(prefixes); i++)
+        if (str_starts(soname, prefixes[i]))
+            return true;
+    return false;
+}
+
 static int refuse(const struct closure *c, struct err *err)
 {
     struct version_misses m = { 0 };
@@ -238,7 +217,7 @@ static int refuse(const struct closure *c, struct err *err)
         if (lib->corrupt && !lib->preload)
             rc = err_set(err, CODE_JOB, "'%s', which '%s' needs, is %s", lib->path, c->libs.v[lib->needed_by].path,
                          lib->corrupt);
-        else if (!lib->path && !lib->preload)
+        else if (!lib->path && !lib->preload && !of_driver(lib->soname))
             rc = refuse_missing(c, lib, err);
     }
     closure_versions(c, &m);
@@ -258,16 +237,32 @@ struct capture {
     const struct pin_request *r;
     struct loader l, other;
     const struct loader *use;
-    struct closure program;
+    struct resolution found; /* one closure for the program, one for each module */
+    struct strv *left;
     char *toolkit;
     bool reusable; /* everything resolved */
 };
 
+static bool all_found(const struct closure *c)
+{
+    for (size_t i = 0; i < c->libs.n; i++)
+        if (!c->libs.v[i].path)
+            return false;
+    return true;
+}
+
 static int take(struct capture *x, struct pin *p, const struct closure *c, int role, struct err *err)
 {
     struct err why = { 0 };
+    size_t n = p->objects.n;
 
+    x->reusable = x->reusable && all_found(c);
     if (refuse(c, &why)) {
+        if (strv_has(&x->found.optional, c->libs.v[0].path)) {
+            if (x->left)
+                strv_addf(x->left, "module '%s' is left out, its package may do without: %s", c->libs.v[0].path, why.text);
+            return 0;
+        }
         x->reusable = false;
         if (!x->r->allow_missing) {
             if (err)
@@ -276,35 +271,61 @@ static int take(struct capture *x, struct pin *p, const struct closure *c, int r
         }
     }
     add_objects(p, c, role);
+    if (p->objects.n > n)
+        p->objects.v[n].global = c->global;
     add_requires(p, c, x->use, &x->toolkit);
     return 0;
+}
+
+/* The modules of the packages, then those that were named. */
+static int modules_wanted(const struct capture *x, struct python_modules *ret, struct strv *libraries, struct err *err)
+{
+    const struct pin_request *r = x->r;
+    struct python python = { 0 };
+    int rc = 0;
+
+    if (r->packages.n) {
+        rc = python_find(r->programs.v[0], r->env, &python, err);
+        if (rc == 0)
+            rc = python_modules(&python, &r->packages, ret, NULL, err);
+        if (rc == 0)
+            python_libraries(&python, libraries);
+        if (python.program)
+            python_release(&python);
+    }
+    for (size_t i = 1; i < r->programs.n; i++)
+        VEC_ADD(ret)->path = xstrdup(r->programs.v[i]);
+    return rc;
 }
 
 static int capture_objects(struct capture *x, struct pin *p, struct err *err)
 {
     const struct pin_request *r = x->r;
+    struct python_modules modules = { 0 };
+    struct strv libraries = { 0 };
+    struct closure program = { 0 };
+    int rc = closure_resolve(r->programs.v[0], r->env, r->cwd, x->use, true, &program, err);
 
-    if (closure_resolve(r->programs.v[0], r->env, r->cwd, x->use, true, &x->program, err))
-        return -1;
-    if (take(x, p, &x->program, PIN_PROGRAM, err))
-        return -1;
-    for (size_t i = 1; i < r->programs.n; i++) {
-        struct closure c = { 0 };
-        int rc;
-
-        if (closure_extend(&x->program, r->programs.v[i], r->env, r->cwd, x->use, true, &c, err))
-            return -1;
-        rc = take(x, p, &c, PIN_MODULE, err);
-        closure_release(&c);
-        if (rc)
-            return -1;
-    }
-    return 0;
+    if (rc)
+        return rc;
+    for (char *const *e = r->env; e && *e; e++)
+        strv_add(&x->found.env, *e);
+    *VEC_ADD(&x->found.closures) = program;
+    rc = modules_wanted(x, &modules, &libraries, err);
+    if (rc == 0)
+        host_modules(&x->found, &modules, &libraries, x->use, r->cwd);
+    if (rc == 0 && x->found.failed.n)
+        rc = err_set(err, CODE_DATA, "%s", x->found.failed.v[0]);
+    for (size_t i = 0; rc == 0 && i < x->found.closures.n; i++)
+        rc = take(x, p, &x->found.closures.v[i], i ? PIN_MODULE : PIN_PROGRAM, err);
+    python_modules_release(&modules);
+    strv_release(&libraries);
+    return rc;
 }
 
-int pin_capture(const struct pin_request *r, struct pin *ret, struct err *err)
+int pin_capture(const struct pin_request *r, struct pin *ret, struct strv *ret_left, struct err *err)
 {
-    struct capture x = { .r = r, .reusable = true };
+    struct capture x = { .r = r, .reusable = true, .left = ret_left };
     struct pin p = { 0 };
     const char *driver;
     int rc;
@@ -314,26 +335,27 @@ int pin_capture(const struct pin_request *r, struct pin *ret, struct err *err)
     conf_defaults(pin_rows, &p);
     p.version = 1;
     pin_add_variables(&p, r);
-    pin_add_setting(&p, r->env);
+    pin_add_setting(&p, r->env, r->prefix);
     pin_add_host(&p);
     loader_of(NULL, "", &x.l);
     x.use = loader_for(&x.l, r->programs.v[0], &x.other);
     rc = capture_objects(&x, &p, err);
     if (rc == 0) {
-        const struct object *main = &x.program.libs.v[x.program.main].object;
+        const struct closure *program = &x.found.closures.v[0];
+        const struct object *main = &program->libs.v[program->main].object;
 
         if (!p.requires.cuda_runtime)
             p.requires.cuda_runtime = xstrdup(x.toolkit);
         driver = driver_for(p.requires.cuda_runtime);
         p.requires.driver = xstrdup(driver);
         pin_add_loader(&p, main->interp ? main->interp : x.use->path, x.use, x.reusable && x.use == &x.l);
-        rc = add_digests(&p, err);
+        rc = add_digests(&p, r->memory, err);
     }
     if (rc)
         pin_release(&p);
     else
         *ret = p;
-    closure_release(&x.program);
+    resolution_release(&x.found);
     loader_release(&x.l);
     loader_release(&x.other);
     free(x.toolkit);

@@ -94,9 +94,9 @@ void pin_add_variables(struct pin *p, const struct pin_request *r)
     }
 }
 
-void pin_add_setting(struct pin *p, char *const *env)
+void pin_add_setting(struct pin *p, char *const *env, const char *prefix)
 {
-    const char *loaded = env ? env_get(env, "LOADEDMODULES") : NULL, *prefix = NULL;
+    const char *loaded = env ? env_get(env, "LOADEDMODULES") : NULL;
     struct strv names = { 0 };
 
     if (loaded)
@@ -105,7 +105,7 @@ void pin_add_setting(struct pin *p, char *const *env)
         if (*names.v[i])
             strv_add(&p->modules, names.v[i]);
     strv_release(&names);
-    if (env)
+    if (env && !prefix)
         prefix = env_get(env, "VIRTUAL_ENV") ? env_get(env, "VIRTUAL_ENV") : env_get(env, "CONDA_PREFIX");
     free(p->prefix);
     p->prefix = xstrdup(prefix ? prefix : "");

@@ -93,6 +93,8 @@ static const struct conf_row object_rows[] = {
     { .name = "size", .type = CONF_INT, .offset = AT(pin_object, size), .doc = "bytes" },
     { .name = "mtime_ns", .type = CONF_INT, .offset = AT(pin_object, mtime_ns), .doc = "time" },
     { .name = "digest", .type = CONF_TEXT, .offset = AT(pin_object, digest), .doc = "XXH3 of the file" },
+    { .name = "global", .type = CONF_BOOL, .offset = AT(pin_object, global), .def = "false",
+      .doc = "a module that is opened with RTLD_GLOBAL" },
     { .name = "gpu", .type = CONF_LIST, .offset = AT(pin_object, gpu), .sub = gpu_rows, .size = sizeof(struct pin_gpu),
       .doc = "sets of GPU images" },
     { 0 },

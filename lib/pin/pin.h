@@ -33,6 +33,7 @@ struct pin_object {
     int64_t size, mtime_ns;
     char *digest;
     struct pin_gpus { struct pin_gpu *v; size_t n, cap; } gpu;
+    bool global;                 /* a module that is opened with RTLD_GLOBAL */
 };
 struct pin_dir { char *path; int64_t mtime_ns; };
 
@@ -52,7 +53,10 @@ struct pin {
 extern const struct conf_row pin_rows[];
 
 struct pin_request {
-    struct strv programs;   /* first is the program, the rest modules (kernel modules, plugins) */
+    struct strv programs;   /* first is the program, the rest modules (kernel modules, plugins), opened after the packages */
+    struct strv packages;   /* Python packages, whose compiled modules the program (an interpreter) opens */
+    const char *prefix;     /* of conda or a venv; NULL: the active one */
+    const char *memory;     /* file that remembers digests between runs; NULL none */
     struct strv variables;  /* names to capture besides the default set */
     char *const *env;       /* the environment to capture from */
     const char *cwd;
@@ -68,8 +72,9 @@ extern const struct pin_default pin_default_variables[];
 
 /* CODE_NOTFOUND program missing, CODE_DATA not a program; libraries that do not resolve are an error here:
  * CODE_JOB and the text names the first of them and where it was looked for.
- * A program may be a script: its interpreter and that one's libraries are then recorded after it. */
-int pin_capture(const struct pin_request *r, struct pin *ret, struct err *err);
+ * A program may be a script: its interpreter and that one's libraries are then recorded after it. ret_left (may be NULL):
+ * a line for each module of a package that is left out, since it cannot be loaded here and its package may do without. */
+int pin_capture(const struct pin_request *r, struct pin *ret, struct strv *ret_left, struct err *err);
 int pin_read(const char *path, struct pin *ret, struct err *err);
 int pin_write(const char *path, struct pin *p, struct err *err);
 void pin_release(struct pin *p);
@@ -99,6 +104,8 @@ struct resolution {
     bool symbols_known;    /* they were looked up */
     size_t references;     /* how many */
     struct { struct maybes *v; size_t n, cap; } maybes; /* of each closure; by resolution_maybe */
+    struct strv optional;  /* modules (as their closures' [0]) that their package may do without */
+    struct strv opened;    /* "libx.so.1=PATH (for MODULE)": opened before a module, as Python code must do; by resolve_host */
     struct strv failed;    /* what could not be resolved for a reason of recon's own: rules say not-checked */
     struct strv drivers;   /* files libcuda.so.1 that this environment puts before the system's, in the loader's order */
     struct strv shadows;   /* "torch=/work/torch.py": what hides a Python package of the closures in sys.path */
@@ -111,12 +118,6 @@ int resolve(const struct pin *p, const struct facts *f, const char *root, char *
 /* The same for a program without a pin (recon-check PROGRAM). */
 int resolve_program(const char *program, const struct facts *f, const char *root, char *const *env,
                     struct resolution *ret, struct err *err);
-/* The same for a program and the modules that it opens one after another (dlopen): each finds what those before it
- * loaded. A module whose libraries are not found is tried again after the others. The first n_global modules are opened with
- * RTLD_GLOBAL. places: where candidates may lie besides; may be NULL. */
-int resolve_host(const char *program, const struct strv *modules, size_t n_global, const struct facts *f,
-                 char *const *env, const struct strv *places, struct resolution *ret, struct err *err);
-
 /* A Python interpreter and where it imports from, by files alone: pyvenv.cfg, its prefix, PYTHONPATH, .pth files. */
 struct python {
     char *program;         /* as named; a venv's is its link to the interpreter */
@@ -126,10 +127,27 @@ struct python {
 /* program: a path. CODE_NOTFOUND; CODE_DATA: no interpreter whose library folder is found. */
 int python_find(const char *program, char *const *env, struct python *ret, struct err *err);
 void python_release(struct python *p);
-/* Extension modules of an import package (or a single module), outer folders first, and what is known to be opened with
- * RTLD_GLOBAL before them (torch's libtorch_global_deps.so). CODE_NOTFOUND: no such package in path; CODE_JOB: its modules
- * are for other versions of Python. */
-int python_modules(const struct python *p, const char *package, struct strv *ret_global, struct strv *ret, struct err *err);
+struct python_module {
+    char *path;
+    bool global;           /* opened with RTLD_GLOBAL: torch's libtorch_global_deps.so */
+    bool optional;         /* no import of the package was seen to need it */
+};
+struct python_modules { struct python_module *v; size_t n, cap; };
+/* Appends the compiled modules that importing the packages loads, those of other packages too, in the order of their imports;
+ * then the packages' others, outer folders first. Beside no __init__.py none is optional. ret_bare (may be NULL): packages that
+ * have no compiled module of their own. CODE_NOTFOUND: no such package in path; CODE_JOB: its modules are for other versions of
+ * Python. */
+int python_modules(const struct python *p, const struct strv *packages, struct python_modules *ret, struct strv *ret_bare,
+                   struct err *err);
+void python_modules_release(struct python_modules *l);
+/* Folders of libraries in packages (nvidia's and others'), of which Python code opens files by itself (ctypes). */
+void python_libraries(const struct python *p, struct strv *ret);
+
+/* As resolve_program, for a program and the modules that it opens one after another (dlopen): each finds what those before it
+ * loaded; optional ones come last. A module whose libraries are not found is tried again after the others, and after the file of
+ * that name in `libraries` (may be NULL) was opened: ret->opened. places: where candidates may lie besides; may be NULL. */
+int resolve_host(const char *program, const struct python_modules *modules, const struct strv *libraries, const struct facts *f,
+                 char *const *env, const struct strv *places, struct resolution *ret, struct err *err);
 
 /* Looks up every reference of every object (as ldd -r): some 0.2 ms an object. A module is in
  * the scope of the last program before it. root and places as in closure_candidates; places may be NULL. */

@@ -8,7 +8,7 @@ struct pin_object *pin_add_object(struct pin *p); /* with the rows' defaults */
 
 /* Of the environment and the host (here.c). reusable: everything resolved, so the search may be spared later. */
 void pin_add_variables(struct pin *p, const struct pin_request *r);
-void pin_add_setting(struct pin *p, char *const *env);
+void pin_add_setting(struct pin *p, char *const *env, const char *prefix); /* prefix NULL: the active one */
 void pin_add_host(struct pin *p);
 void pin_add_loader(struct pin *p, const char *path, const struct loader *l, bool reusable);
 
@@ -23,6 +23,34 @@ void resolve_driver(struct resolution *r, const struct pin *p, const char *root)
 void resolve_shadows(struct resolution *r, const char *root);
 
 void resolution_symbol_release(struct resolution_symbol *x);
+
+/* Digests of files, several at a time. memory: the file that remembers them between runs, NULL none: all are read. */
+struct digest_job {
+    const char *path;         /* NULL: nothing to do */
+    char digest[DIGEST_SIZE]; /* "" with err */
+    struct err err;
+};
+void digests_of(struct digest_job *jobs, size_t n, const char *memory);
+
+/* Appends what importing the packages ("cuda.core") loads, in order. tag: ".cpython-311-". */
+void python_imports(const struct python *p, const char *tag, const struct strv *packages, struct python_modules *ret);
+
+/* A program's objects and those of the modules that it opened so far. */
+struct host {
+    const struct loader *l;
+    char *const *env;
+    const char *cwd;          /* NULL: the current one */
+    struct closure loaded;
+};
+void host_start(struct host *h, const struct closure *program, const struct loader *l, char *const *env, const char *cwd);
+/* dlopen: what it adds stays loaded when all was found. -1: the file cannot be read. */
+int host_open(struct host *h, const char *path, bool global, struct closure *ret, struct err *err);
+bool host_whole(const struct closure *c); /* everything was found and can be loaded */
+void host_end(struct host *h);
+/* Opens modules after the program r->closures.v[0], as resolve_host says. */
+void host_modules(struct resolution *r, const struct python_modules *modules, const struct strv *libraries,
+                  const struct loader *l, const char *cwd);
+
 /* Unchanged since the pin: fills ret->closures from the pin and gives true. */
 bool resolution_reuse(const struct pin *p, const struct facts *f, const struct loader *l, struct resolution *ret);
 

@@ -177,7 +177,8 @@ struct hunt {
     const struct python *p;
     struct symbols *s;
     char tag[32];       /* ".cpython-311-" */
-    struct strv *ret;
+    struct strv files;
+    struct strv imports; /* what to import: the package, or where it is a folder alone what lies in it */
     size_t other;       /* modules for other versions */
     char *other_tag;
 };
@@ -230,46 +231,58 @@ static void folder(struct hunt *h, const char *dir, int depth)
     if (names.n)
         qsort(names.v, names.n, sizeof(*names.v), by_name);
     for (int sub = 0; sub < 2; sub++)
-        for (size_t i = 0; i < names.n && h->ret->n < MODULES_MAX; i++) {
+        for (size_t i = 0; i < names.n && h->files.n < MODULES_MAX; i++) {
             char *path = path_join(dir, names.v[i]);
             bool below = is_dir(path);
 
             if (sub && below)
                 folder(h, path, depth + 1);
             else if (!sub && !below && is_module(h, path))
-                strv_add(h->ret, path);
+                strv_add(&h->files, path);
             free(path);
         }
     strv_release(&names);
 }
 
-/* What packages open with RTLD_GLOBAL from their Python code before their modules. */
-static void opened_globally(const char *dir, const char *package, struct strv *ret)
+static bool is_package(const char *dir)
 {
-    static const struct { const char *package, *file; } rows[] = {
-        { "torch", "lib/libtorch_global_deps.so" },
-    };
+    char *init = path_join(dir, "__init__.py");
     struct stat st;
+    bool is = stat(init, &st) == 0;
 
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        char *path = str_eq(rows[i].package, package) ? path_join(dir, rows[i].file) : NULL;
+    free(init);
+    return is;
+}
 
-        if (path && stat(path, &st) == 0)
-            strv_add(ret, path);
+/* "nvidia.dali" of folder nvidia, which is no package itself. */
+static void packages_in(const char *dir, const char *name, struct strv *ret)
+{
+    DIR *d = opendir(dir);
+
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char *path = path_join(dir, e->d_name);
+
+        if (*e->d_name != '.' && is_package(path))
+            strv_addf(ret, "%s.%s", name, e->d_name);
         free(path);
     }
+    if (d)
+        closedir(d);
+    if (ret->n)
+        qsort(ret->v, ret->n, sizeof(*ret->v), by_name);
 }
 
 /* The first directory of the path that has it, as a folder or as a module; false: this one has not. */
-static bool in_dir(struct hunt *h, const char *dir, const char *package, struct strv *ret_global)
+static bool in_dir(struct hunt *h, const char *dir, const char *package)
 {
     char *path = path_join(dir, package);
     bool found = is_dir(path);
     DIR *d;
 
     if (found) {
-        opened_globally(path, package, ret_global);
         folder(h, path, 0);
+        if (!is_package(path))
+            packages_in(path, package, &h->imports);
     }
     d = found ? NULL : opendir(dir);
     for (struct dirent *e; d && (e = readdir(d));) {
@@ -279,7 +292,7 @@ static bool in_dir(struct hunt *h, const char *dir, const char *package, struct 
         if (strncmp(e->d_name, package, n) == 0 && e->d_name[n] == '.') {
             found = found || str_eq(e->d_name + n, ".py");
             if (is_module(h, file)) {
-                strv_add(h->ret, file);
+                strv_add(&h->files, file);
                 found = true;
             }
         }
@@ -291,29 +304,112 @@ static bool in_dir(struct hunt *h, const char *dir, const char *package, struct 
     return found;
 }
 
-int python_modules(const struct python *p, const char *package, struct strv *ret_global, struct strv *ret, struct err *err)
+/* Those that no import of the package was seen to need: it may do without them. Beside no __init__.py nothing is known of that. */
+static void add_rest(const struct hunt *h, struct python_modules *ret)
 {
-    struct hunt h = { .p = p, .s = symbols_new(), .ret = ret };
-    size_t before = ret->n, point;
+    for (size_t i = 0; i < h->files.n; i++) {
+        bool known = false;
+
+        for (size_t j = 0; j < ret->n && !known; j++)
+            known = str_eq(ret->v[j].path, h->files.v[i]);
+        if (!known) {
+            char *dir = path_dir(h->files.v[i]);
+
+            *VEC_ADD(ret) = (struct python_module){ .path = xstrdup(h->files.v[i]), .optional = is_package(dir) };
+            free(dir);
+        }
+    }
+}
+
+static int find_package(struct hunt *h, const char *package, struct strv *ret_bare, struct err *err)
+{
+    const struct python *p = h->p;
+    size_t before = h->files.n;
+    char *name = xstrdup(package);
     bool found = false;
     int rc = 0;
-    char *name = xstrdup(package);
 
+    h->other = 0;
+    strv_add(&h->imports, package);
     for (char *c = name; *c; c++)
         *c = *c == '.' ? '/' : *c;
-    point = strcspn(p->version, ".");
-    snprintf(h.tag, sizeof(h.tag), ".cpython-%.*s%.6s-", (int)(point < 4 ? point : 4), p->version,
-             p->version[point] ? p->version + point + 1 : "");
     for (size_t i = 0; i < p->path.n && !found; i++)
-        found = in_dir(&h, p->path.v[i], name, ret_global);
+        found = in_dir(h, p->path.v[i], name);
+    free(name);
     if (!found)
         rc = err_set(err, CODE_NOTFOUND, "no package '%s' in the %zu folders of '%s' (Python %s), '%s' the first", package,
                      p->path.n, p->program, p->version, p->path.n ? p->path.v[0] : "none");
-    else if (ret->n == before && h.other)
-        rc = err_set(err, CODE_JOB, "package '%s' has modules for %s only, '%s' is Python %s", package, h.other_tag, p->program,
+    else if (h->files.n == before && h->other)
+        rc = err_set(err, CODE_JOB, "package '%s' has modules for %s only, '%s' is Python %s", package, h->other_tag, p->program,
                      p->version);
-    symbols_free(h.s);
-    free(h.other_tag);
-    free(name);
+    else if (h->files.n == before && ret_bare)
+        strv_add(ret_bare, package);
     return rc;
+}
+
+int python_modules(const struct python *p, const struct strv *packages, struct python_modules *ret, struct strv *ret_bare,
+                   struct err *err)
+{
+    struct hunt h = { .p = p, .s = symbols_new() };
+    size_t point = strcspn(p->version, ".");
+    int rc = 0;
+
+    snprintf(h.tag, sizeof(h.tag), ".cpython-%.*s%.6s-", (int)(point < 4 ? point : 4), p->version,
+             p->version[point] ? p->version + point + 1 : "");
+    for (size_t i = 0; rc == 0 && i < packages->n; i++)
+        rc = find_package(&h, packages->v[i], ret_bare, err);
+    if (rc == 0) {
+        python_imports(p, h.tag, &h.imports, ret);
+        add_rest(&h, ret);
+    }
+    symbols_free(h.s);
+    strv_release(&h.files);
+    strv_release(&h.imports);
+    free(h.other_tag);
+    return rc;
+}
+
+void python_modules_release(struct python_modules *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->v[i].path);
+    free(l->v);
+    memset(l, 0, sizeof(*l));
+}
+
+/* ---- what Python code opens by itself ---- */
+
+/* Folders lib and lib64 of each package, and NAME.libs; dir is site-packages, or nvidia in it (depth 1). */
+static void library_folders(const char *dir, int depth, struct strv *ret)
+{
+    DIR *d = opendir(dir);
+
+    for (struct dirent *e; d && (e = readdir(d));) {
+        static const char *const ends[] = { "lib", "lib64" };
+        char *package = path_join(dir, e->d_name);
+
+        if (*e->d_name != '.' && is_dir(package)) {
+            if (str_ends(e->d_name, ".libs"))
+                strv_add(ret, package);
+            for (size_t i = 0; i < COUNT(ends); i++) {
+                char *lib = path_join(package, ends[i]);
+
+                if (is_dir(lib))
+                    strv_add(ret, lib);
+                free(lib);
+            }
+            if (depth == 0 && str_eq(e->d_name, "nvidia"))
+                library_folders(package, 1, ret);
+        }
+        free(package);
+    }
+    if (d)
+        closedir(d);
+}
+
+void python_libraries(const struct python *p, struct strv *ret)
+{
+    for (size_t i = 0; i < p->path.n; i++)
+        if (str_ends(p->path.v[i], "-packages"))
+            library_folders(p->path.v[i], 0, ret);
 }

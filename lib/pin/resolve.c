@@ -86,8 +86,12 @@ static void add_closure(struct resolution *r, struct closure *c)
     *VEC_ADD(&r->closures) = *c;
 }
 
+/* In the order of the pin, each after those before it. */
 static void resolve_modules(const struct pin *p, const struct loader *l, struct resolution *r)
 {
+    struct host h;
+
+    host_start(&h, &r->closures.v[0], l, r->env.v, NULL);
     for (size_t i = 1; i < p->objects.n; i++) {
         const struct pin_object *o = &p->objects.v[i];
         struct closure c = { 0 };
@@ -95,14 +99,15 @@ static void resolve_modules(const struct pin *p, const struct loader *l, struct 
 
         if (o->role != PIN_MODULE || !o->path)
             continue;
-        if (!r->closures.v[0].libs.v[r->closures.v[0].main].object.path) {
+        if (!h.loaded.libs.n || !h.loaded.libs.v[0].object.path) {
             strv_addf(&r->failed, "module '%s': its program could not be read", o->path);
             continue;
         }
-        if (closure_extend(&r->closures.v[0], o->path, r->env.v, NULL, l, true, &c, &why))
+        if (host_open(&h, o->path, o->global, &c, &why))
             absent(o->path, &why, &c);
         add_closure(r, &c);
     }
+    host_end(&h);
 }
 
 /* For the words of findings: where else a fit file lies. Only what went wrong costs anything. */
@@ -179,6 +184,8 @@ void resolution_release(struct resolution *r)
         maybes_release(&r->maybes.v[i]);
     free(r->maybes.v);
     strv_release(&r->env);
+    strv_release(&r->optional);
+    strv_release(&r->opened);
     strv_release(&r->failed);
     strv_release(&r->drivers);
     strv_release(&r->shadows);

@@ -131,14 +131,12 @@ static bool needed_by_any(const struct pin *p, size_t i, const size_t *at, size_
     return false;
 }
 
-/* Everything that object `first` needs, in the pin's order; at[i] becomes the place of object i in the closure. */
-static void gather(const struct pin *p, size_t first, const size_t *scope, struct closure *ret)
+/* Everything that object `first` needs, in the pin's order. loaded[i]: object i was there before; those here are marked. */
+static void gather(const struct pin *p, size_t first, bool *loaded, struct closure *ret)
 {
-    size_t *at = malloc(p->objects.n * sizeof(*at)), by = 0;
+    size_t *at = xmalloc(p->objects.n * sizeof(*at)), by = 0;
     bool grew = true;
 
-    if (!at)
-        return;
     for (size_t i = 0; i < p->objects.n; i++)
         at[i] = SIZE_MAX;
     add_library(ret, p, first, 0, false);
@@ -148,12 +146,12 @@ static void gather(const struct pin *p, size_t first, const size_t *scope, struc
         for (size_t i = 0; i < p->objects.n; i++) {
             const struct pin_object *o = &p->objects.v[i];
 
-            if (at[i] != SIZE_MAX || o->role != PIN_LIBRARY)
+            if (at[i] != SIZE_MAX || (o->role != PIN_LIBRARY && !loaded[i]))
                 continue;
             if (!needed_by_any(p, i, at, &by) && !(first == 0 && o->why == WHY_PRELOAD))
                 continue;
             at[i] = ret->libs.n;
-            add_library(ret, p, i, by, scope && scope[i] != SIZE_MAX);
+            add_library(ret, p, i, by, loaded[i]);
             grew = true;
         }
     }
@@ -166,44 +164,31 @@ static void gather(const struct pin *p, size_t first, const size_t *scope, struc
         }
     for (size_t i = 0; i < p->dirs.n; i++)
         *VEC_ADD(&ret->dirs) = (struct searched_dir){ xstrdup(p->dirs.v[i].path), p->dirs.v[i].mtime_ns };
+    for (size_t i = 0; i < p->objects.n; i++)
+        loaded[i] = loaded[i] || at[i] != SIZE_MAX;
     free(at);
-}
-
-static void gather_module(const struct pin *p, size_t first, const size_t *scope, struct closure *ret)
-{
-    gather(p, first, scope, ret);
-    ret->module = true;
-}
-
-/* The program's own objects, so that a module's closure can tell them as loaded. */
-static size_t *scope_of(const struct pin *p, const struct closure *c)
-{
-    size_t *scope = malloc(p->objects.n * sizeof(*scope));
-
-    for (size_t i = 0; scope && i < p->objects.n; i++) {
-        scope[i] = SIZE_MAX;
-        for (size_t j = 0; j < c->libs.n; j++)
-            if (str_eq(c->libs.v[j].path, p->objects.v[i].path))
-                scope[i] = j;
-    }
-    return scope;
 }
 
 bool resolution_reuse(const struct pin *p, const struct facts *f, const struct loader *l, struct resolution *ret)
 {
-    size_t *scope;
+    bool *loaded;
 
     if (*l->root || (l->preload && *l->preload) || bent(p, ret->env.v) || wanders(ret->env.v) ||
         !same_loader(p, f, l) || !same_files(p))
         return false;
-    gather(p, 0, NULL, VEC_ADD(&ret->closures));
+    loaded = xcalloc(p->objects.n, sizeof(*loaded));
+    gather(p, 0, loaded, VEC_ADD(&ret->closures));
     if (p->objects.n > 1 && p->objects.v[1].role == PIN_LIBRARY && p->objects.v[1].why == WHY_PATH &&
         str_eq(p->objects.v[1].path, p->objects.v[1].soname)) /* the interpreter of a script */
         ret->closures.v[0].main = 1;
-    scope = scope_of(p, &ret->closures.v[0]);
     for (size_t i = 1; i < p->objects.n; i++)
-        if (p->objects.v[i].role == PIN_MODULE)
-            gather_module(p, i, scope, VEC_ADD(&ret->closures));
-    free(scope);
+        if (p->objects.v[i].role == PIN_MODULE) {
+            struct closure *c = VEC_ADD(&ret->closures);
+
+            gather(p, i, loaded, c);
+            c->module = true;
+            c->global = p->objects.v[i].global;
+        }
+    free(loaded);
     return true;
 }

@@ -230,7 +230,7 @@ static void capture_program(const char *program, struct pin *ret)
     strv_add(&r.programs, program);
     strv_add(&r.variables, "NCCL_*");
     strv_add(&r.variables, "ABSENT");
-    if (pin_capture(&r, ret, &err))
+    if (pin_capture(&r, ret, NULL, &err))
         fail_msg("%s", err.text);
     strv_release(&r.programs);
     strv_release(&r.variables);
@@ -328,15 +328,15 @@ static void capture_refused(void **state)
     struct pin p;
 
     (void)state;
-    assert_int_equal(pin_capture(&r, &p, &err), -1);
+    assert_int_equal(pin_capture(&r, &p, NULL, &err), -1);
     assert_int_equal(err.code, CODE_USAGE);
     strv_add(&r.programs, "/nowhere/prog");
-    assert_int_equal(pin_capture(&r, &p, &err), -1);
+    assert_int_equal(pin_capture(&r, &p, NULL, &err), -1);
     assert_int_equal(err.code, CODE_NOTFOUND);
     strv_release(&r.programs);
     write_text("text", head);
     strv_addf(&r.programs, "%s/text", dir);
-    assert_int_equal(pin_capture(&r, &p, &err), -1);
+    assert_int_equal(pin_capture(&r, &p, NULL, &err), -1);
     assert_int_equal(err.code, CODE_DATA);
     strv_release(&r.programs);
 }
