@@ -72,7 +72,7 @@ static int old_run(struct order *x, struct err *err)
         return -1;
     if (!x->n_todo) {
         fprintf(stderr, "recon-submit: nothing to do: every dataset of '%s' has a good result or is under way\n", x->path);
-        return 0;
+        return x->o->watch && !x->o->dry_run && !x->o->test_only ? wait_watch(x, err) : 0;
     }
     if (send_choose(x, err) || (!x->o->closing && preflight_run(x, err)))
         return -1;

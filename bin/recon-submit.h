@@ -86,6 +86,9 @@ int send_part(struct order *x, struct part *p, struct err *err);
 int send_dry_run(struct order *x, struct err *err);   /* --dry-run and --test-only */
 int cancel_run(const struct options *o, struct err *err);
 
+int send_tasks(const struct run *run, const struct submission *s, const char *job_id, struct sched_tasks *ret,
+               struct err *err);              /* what the backend knows of a submission's tasks */
+
 /* submit_preflight.c: findings shown; -1 when one is an error. Nodes that saved facts rule out go to x->exclude. */
 int preflight_run(struct order *x, struct err *err);
 /* The captured pin against this very shell: shown; CODE_JOB where no node could make it good. */
@@ -124,13 +127,14 @@ struct under_way {                 /* what Slurm says of the tasks */
     bool *busy;                    /* by dataset: queued or running */
     bool *over;                    /* by dataset: the last task that had it is known to have ended on a node, or its whole
                                     * job is known no more; else it waits, runs, was cancelled, or ended long ago */
-    char **node;                   /* by dataset: where that task ended, or NULL */
+    char **node, **reason;         /* by dataset: where that task was and Slurm's word on it, or NULL */
     uint64_t n_datasets;
     struct under_way_slot { uint32_t sub, slot; } *v; /* queued or running */
     size_t n, cap;
 };
 void under_way_init(struct under_way *u, uint64_t datasets);
 void under_way_add(struct under_way *u, uint32_t sub, uint32_t slot);
+int under_way_ask(struct order *x, const struct submissions *l, struct under_way *u, struct err *err);
 void under_way_release(struct under_way *u);
 int repair_changed(struct order *x, const char *pin, const char *pipeline, struct err *err); /* refused unless o->redo */
 int repair_damaged(struct order *x, const struct under_way *u, struct err *err); /* sets x->damaged */

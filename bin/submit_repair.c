@@ -12,6 +12,7 @@ void under_way_init(struct under_way *u, uint64_t datasets)
     u->busy = xcalloc(datasets + 1, sizeof(*u->busy));
     u->over = xcalloc(datasets + 1, sizeof(*u->over));
     u->node = xcalloc(datasets + 1, sizeof(*u->node));
+    u->reason = xcalloc(datasets + 1, sizeof(*u->reason));
 }
 
 void under_way_add(struct under_way *u, uint32_t sub, uint32_t slot)
@@ -31,9 +32,12 @@ static int by_place(const void *a, const void *b)
 
 void under_way_release(struct under_way *u)
 {
-    for (size_t i = 0; i < u->n_datasets; i++)
+    for (size_t i = 0; i < u->n_datasets; i++) {
         free(u->node[i]);
+        free(u->reason[i]);
+    }
     free(u->node);
+    free(u->reason);
     free(u->over);
     free(u->busy);
     free(u->v);

@@ -102,7 +102,9 @@ static void mark_dataset(const struct sched_task *t, uint32_t dataset, struct un
     u->busy[dataset] |= t->state != TASK_ENDED;
     u->over[dataset] = t->state == TASK_ENDED && !t->withdrawn;
     free(u->node[dataset]);
+    free(u->reason[dataset]);
     u->node[dataset] = xstrdup(t->node);
+    u->reason[dataset] = xstrdup(t->reason);
 }
 
 /* Submissions come in order, so that the last task that had a dataset has the last word. A slot that Slurm does not know
@@ -130,7 +132,7 @@ static void mark(const struct order *x, uint32_t sub, const struct sched_tasks *
 }
 
 /* A submission without a result may have been taken: its name tells. Unknown counts as running. */
-static int mark_busy(struct order *x, struct submission *s, struct under_way *u, struct err *err)
+static int mark_busy(struct order *x, const struct submission *s, struct under_way *u, struct err *err)
 {
     const struct sched_backend *b;
     struct sched_tasks t = { 0 };
@@ -149,7 +151,7 @@ static int mark_busy(struct order *x, struct submission *s, struct under_way *u,
         rc = run_submit_result(x->run, s->sub, id, NULL, err);
     }
     if (rc == 0 && id)
-        rc = b->tasks(id, &t, err);
+        rc = send_tasks(x->run, s, id, &t, err);
     if (rc && (err->code == CODE_NOEXEC || err->code == CODE_DEADLINE))
         err->code = CODE_UNAVAILABLE;
     if (rc)
@@ -159,6 +161,16 @@ static int mark_busy(struct order *x, struct submission *s, struct under_way *u,
     sched_tasks_release(&t);
 out:
     free(id);
+    return rc;
+}
+
+int under_way_ask(struct order *x, const struct submissions *l, struct under_way *u, struct err *err)
+{
+    int rc = 0;
+
+    under_way_init(u, run_count(x->run));
+    for (size_t i = 0; i < l->n && rc == 0; i++)
+        rc = mark_busy(x, &l->v[i], u, err);
     return rc;
 }
 
@@ -230,11 +242,8 @@ static int find_todo(struct order *x, const struct submissions *l, struct err *e
     char *pin = run_digest(x->path, "env.pin"), *pipeline = run_digest(x->path, "pipeline.conf");
     struct under_way u;
     struct state s = { 0 };
-    int rc = 0;
+    int rc = under_way_ask(x, l, &u, err);
 
-    under_way_init(&u, run_count(x->run));
-    for (size_t i = 0; i < l->n && rc == 0; i++)
-        rc = mark_busy(x, &l->v[i], &u, err);
     if (rc == 0)
         rc = repair_changed(x, pin, pipeline, err) || repair_damaged(x, &u, err) ? -1 : 0;
     if (rc == 0)

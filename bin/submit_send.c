@@ -239,7 +239,30 @@ int send_dry_run(struct order *x, struct err *err)
     return rc;
 }
 
+int send_tasks(const struct run *run, const struct submission *s, const char *job_id, struct sched_tasks *ret, struct err *err)
+{
+    const struct sched_backend *b = sched_load(s->backend, err);
+    char *script = xasprintf("%s/sub/%u.sbatch", run_path(run), s->sub);
+    int rc = b ? b->tasks(&(struct sched_job){ job_id, s->name, script }, ret, err) : -1;
+
+    free(script);
+    return rc;
+}
+
 /* ---- cancel ---- */
+
+/* The job, if it is known still, and ours; local ones have no numbers that others may get. */
+static int cancel_known(const struct run *run, const struct submission *s, const char *id, struct err *err)
+{
+    const struct sched_backend *b = sched_load(s->backend, err);
+    struct sched_tasks t = { 0 };
+    int rc = b ? send_tasks(run, s, id, &t, err) : -1;
+
+    if (rc == 0 && (t.n || !b->find))
+        rc = b->cancel(id, err);
+    sched_tasks_release(&t);
+    return rc ? no_answer(err) : 0;
+}
 
 int cancel_run(const struct options *o, struct err *err)
 {
@@ -261,7 +284,7 @@ int cancel_run(const struct options *o, struct err *err)
         if (b && !id && b->find) /* an intent without a result: it may have been taken */
             b->find(l.v[i].name, &id, NULL);
         if (b && id)
-            rc = b->cancel(id, err) ? no_answer(err) : 0;
+            rc = cancel_known(run, &l.v[i], id, err);
         if (rc == 0 && id && l.v[i].tasks)
             rc = run_submit_cancelled(run, l.v[i].sub, err);
         if (rc == 0 && id)

@@ -103,7 +103,7 @@ static void take_seen(struct reading *x, uint32_t slot, const struct events_read
     const uint32_t *d;
     uint32_t n;
 
-    if (submap_slot(&x->map, slot, &d, &n, NULL))
+    if (!all->n || submap_slot(&x->map, slot, &d, &n, NULL)) /* an empty file: no room for a line */
         return;
     for (uint32_t i = 0; i < n; i++)
         if (d[i] < x->s->n)

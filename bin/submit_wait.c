@@ -114,7 +114,7 @@ int wait_local(struct order *x, const struct part *p, struct err *err)
         *err = why;
         return -1;
     }
-    x->backend->tasks(p->job_id, &tasks, NULL);
+    x->backend->tasks(&(struct sched_job){ .id = p->job_id }, &tasks, NULL);
     rc = first_failure(p, x, &state, &tasks);
     sched_tasks_release(&tasks);
     state_release(&state);
@@ -140,12 +140,11 @@ static int64_t count_live(const struct run *run, uint64_t *ret_running, struct e
 
     *ret_running = 0;
     for (size_t i = 0; i < l.n && rc == 0; i++) {
-        const struct sched_backend *b = l.v[i].job_id ? sched_load(l.v[i].backend, err) : NULL;
         struct sched_tasks t = { 0 };
 
         if (!l.v[i].job_id)
             continue;
-        rc = b ? b->tasks(l.v[i].job_id, &t, err) : -1;
+        rc = send_tasks(run, &l.v[i], l.v[i].job_id, &t, err);
         for (size_t k = 0; k < t.n; k++) {
             live += t.v[k].state != TASK_ENDED;
             *ret_running += t.v[k].state == TASK_RUNNING && l.v[i].tasks;
@@ -205,6 +204,33 @@ static int watch_loop(struct shown *s, struct err *err)
     return 0;
 }
 
+/* Of datasets that no launcher wrote a line of only Slurm can say why. Their number. */
+static uint64_t tell_unstarted(struct order *x, const struct state *s)
+{
+    struct submissions l = { 0 };
+    struct under_way u = { 0 };
+    const char *reason = NULL, *node = NULL;
+    uint64_t n = 0;
+
+    for (uint64_t i = 0; i < s->n; i++)
+        n += s->status[i] == STATE_OPEN && s->unseen[i];
+    if (n && run_submissions(x->run, &l, NULL) == 0 && under_way_ask(x, &l, &u, NULL) == 0)
+        for (uint64_t i = 0; i < s->n && !reason; i++)
+            if (s->status[i] == STATE_OPEN && s->unseen[i] && u.over[i] && u.node[i]) {
+                reason = u.reason[i];
+                node = u.node[i];
+            }
+    if (n && reason)
+        cli_warn("%llu datasets: their tasks ended before the launcher wrote anything (Slurm: %s, on %s): is '%s' there, with room, "
+                 "and writable from the nodes?", (unsigned long long)n, reason, node, run_path(x->run));
+    else if (n)
+        cli_warn("%llu datasets: their tasks never started, and Slurm knows them no more (cancelled while they waited?); "
+                 "--resume sends them", (unsigned long long)n);
+    submissions_release(&l);
+    under_way_release(&u);
+    return n;
+}
+
 /* An old run is read as its own job.conf tells. */
 static int open_watched(struct order *x, struct err *err)
 {
@@ -231,7 +257,7 @@ int wait_watch(struct order *x, struct err *err)
     struct shown s = { .x = x };
     struct sigaction act = { .sa_handler = on_interrupt };
     struct state state = { 0 };
-    uint64_t i = 0;
+    uint64_t i = 0, unstarted;
     int rc;
 
     if (!x->run && open_watched(x, err))
@@ -254,9 +280,10 @@ int wait_watch(struct order *x, struct err *err)
     }
     if (end_state(x, 0, &state, err))
         return -1;
+    unstarted = tell_unstarted(x, &state);
     while (i < state.n && state.status[i] == STATE_DONE)
         i++;
-    rc = i == state.n ? 0 : state.exit[i] ? state.exit[i] : CODE_INTERNAL;
+    rc = i == state.n ? 0 : state.exit[i] ? state.exit[i] : unstarted ? CODE_NODE : CODE_INTERNAL;
     state_release(&state);
     return rc;
 }

@@ -306,9 +306,9 @@ static int local_wait(const char *job_id, void (*progress)(void *, const struct 
     return got ? err_set(err, 128 + got, "stopped by signal %d; every task is ended", got) : 0;
 }
 
-static int local_tasks(const char *job_id, struct sched_tasks *ret, struct err *err)
+static int local_tasks(const struct sched_job *job, struct sched_tasks *ret, struct err *err)
 {
-    struct job *j = find_job(job_id);
+    struct job *j = find_job(job->id);
 
     (void)err;
     for (size_t i = 0; j && i < j->tasks.n; i++) {

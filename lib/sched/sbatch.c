@@ -35,12 +35,19 @@ static char *last_words(const struct child *c)
 static bool away(const char *words)
 {
     static const char *const signs[] = { "Unable to contact slurm controller", "Connection refused", "Connection timed out",
-                                         "configuration source", "Zero Bytes", "authentication", "munge" };
+                                         "configuration source", "authentication", "munge" };
 
     for (size_t i = 0; i < COUNT(signs); i++)
         if (strcasestr(words, signs[i]))
             return true;
     return false;
+}
+
+/* It was sent, and no answer came: it may have been taken. */
+static bool unanswered(const char *words)
+{
+    return strcasestr(words, "timed out") || strcasestr(words, "Zero Bytes") || strcasestr(words, "receive failure") ||
+           strcasestr(words, "Connection reset");
 }
 
 /* Runs one; 0 when it ended well. The output is the caller's, also after a failure. */
@@ -64,7 +71,7 @@ static int command(struct child *c, const char *what, struct err *err)
         return 0;
     words = last_words(c);
     where = sched_endpoint(c->env);
-    code = away(words) ? CODE_UNAVAILABLE : strcasestr(words, "timed out") ? CODE_DEADLINE : CODE_USAGE;
+    code = away(words) ? CODE_UNAVAILABLE : unanswered(words) ? CODE_DEADLINE : CODE_USAGE;
     if (code == CODE_USAGE)
         err_set(err, code, "%s: Slurm says: %s", what, words);
     else
@@ -149,15 +156,19 @@ static void add_slot(void *arg, uint32_t slot)
     t->withdrawn = str_eq(s->state, "CANCELLED") && !t->node;
 }
 
-/* "68_[3-9%2]|PENDING||Resources", "68_1|RUNNING|n1|None" */
-static void add_line(char *line, struct sched_tasks *ret)
+/* "68_[3-9%2]|PENDING||Resources|NAME|COMMAND", "68_1|RUNNING|n1|None|NAME|COMMAND"; the last may hold anything. */
+static void add_line(const struct sched_job *job, char *line, struct sched_tasks *ret)
 {
+    char *command = line;
+
     struct strv f = { 0 };
     struct slot_state s = { .tasks = ret };
     char *slots;
 
+    for (unsigned i = 0; i < 5 && command; i++)
+        command = strchr(command + (i > 0), '|');
     strv_split(&f, line, "|");
-    if (f.n >= 4) {
+    if (f.n >= 6 && command && sched_is(job, f.v[4], command + 1)) {
         slots = strchr(f.v[0], '_');
         slots = slots ? slots + 1 + (slots[1] == '[') : (char *)(uintptr_t)"0"; /* a job that is no array */
         if (strchr(slots, ']'))
@@ -170,9 +181,9 @@ static void add_line(char *line, struct sched_tasks *ret)
     strv_release(&f);
 }
 
-static int sbatch_tasks(const char *job_id, struct sched_tasks *ret, struct err *err)
+static int sbatch_tasks(const struct sched_job *job, struct sched_tasks *ret, struct err *err)
 {
-    const char *argv[] = { "squeue", "-h", "-t", "all", "-o", "%i|%T|%N|%r", "-j", job_id, NULL };
+    const char *argv[] = { "squeue", "-h", "-t", "all", "-o", "%i|%T|%N|%r|%j|%o", "-j", job->id, NULL };
     struct child c = { .argv = argv };
     struct strv env = { 0 };
     int rc;
@@ -189,7 +200,7 @@ static int sbatch_tasks(const char *job_id, struct sched_tasks *ret, struct err 
 
         strv_split(&lines, c.out.s, "\n");
         for (size_t i = 0; i < lines.n; i++)
-            add_line(lines.v[i], ret);
+            add_line(job, lines.v[i], ret);
         strv_release(&lines);
     }
     strv_release(&env);

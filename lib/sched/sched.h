@@ -28,6 +28,10 @@ struct sched_task { /* what a backend knows of one slot */
 };
 struct sched_tasks { struct sched_task *v; size_t n, cap; };
 
+/* A job of recon's. After a controller lost its state the number may be another job's: neither name nor script is ours then,
+ * and the job counts as known no more. NULL: not looked at. */
+struct sched_job { const char *id, *name, *script_path; };
+
 /* What the cluster takes; 0: unknown or no bound. */
 struct sched_limits { uint32_t array_size, job_count; };
 
@@ -42,7 +46,7 @@ struct sched_backend {
      * 128+n when signal n ended it; every task is gone then. */
     int (*wait)(const char *job_id, void (*progress)(void *arg, const struct sched_tasks *t), void *arg, struct err *err);
     /* Live tasks and what is still known of ended ones; a job that is known no more gives none. */
-    int (*tasks)(const char *job_id, struct sched_tasks *ret, struct err *err);
+    int (*tasks)(const struct sched_job *job, struct sched_tasks *ret, struct err *err);
     int (*cancel)(const char *job_id, struct err *err);
     /* The rest may be NULL.
      * Would submit() say all that the script says? 0, or -1 with what it cannot say. */

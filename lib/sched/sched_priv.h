@@ -13,6 +13,8 @@ char *sched_endpoint(char *const *env);
 int sched_slots(const char *text, void (*each)(void *arg, uint32_t slot), void *arg);
 /* The state of one slot in the list, added when new. */
 struct sched_task *sched_task_of(struct sched_tasks *t, uint32_t slot);
+/* Is a job of this name and command ours? */
+bool sched_is(const struct sched_job *job, const char *name, const char *command);
 /* A name of sbatch's output patterns in full: %A %a %J %j %x %N %n %s %t %u %%, with a width as in %4a. */
 struct sched_names { uint64_t array, job; uint32_t slot; const char *name, *node, *user; };
 char *sched_pattern(const char *pattern, const struct sched_names *n);

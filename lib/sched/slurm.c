@@ -71,13 +71,14 @@ static int failed(const char *what, struct err *err)
     char *where = sched_endpoint(environ);
     int code = CODE_NOEXEC; /* a protocol or a plugin that is not this library's */
 
-    if (e == EAGAIN || e == ECONNREFUSED || e == ETIMEDOUT || e == SLURM_COMMUNICATIONS_CONNECTION_ERROR ||
-        e == SLURM_COMMUNICATIONS_SEND_ERROR || e == SLURM_COMMUNICATIONS_RECEIVE_ERROR ||
+    if (e == ECONNRESET || e == SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT || e == SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT ||
+        e == SLURM_COMMUNICATIONS_RECEIVE_ERROR || e == SLURMCTLD_COMMUNICATIONS_RECEIVE_ERROR)
+        code = CODE_DEADLINE; /* it was sent, and no answer came: it may have been taken */
+    else if (e == EAGAIN || e == ECONNREFUSED || e == ETIMEDOUT || e == SLURM_COMMUNICATIONS_CONNECTION_ERROR ||
+        e == SLURM_COMMUNICATIONS_SEND_ERROR ||
         (e >= SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR && e < 1900) || e == ESLURM_IN_STANDBY_MODE ||
         e == ESLURM_IN_STANDBY_USE_BACKUP || e == ESLURM_ERROR_ON_DESC_TO_RECORD_COPY || e == ESLURM_NODES_BUSY)
         code = CODE_UNAVAILABLE;
-    else if (e == SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT)
-        code = CODE_DEADLINE;
     else if (e == ESLURM_ACCESS_DENIED || e == ESLURM_USER_ID_MISSING)
         code = CODE_PERM;
     else if (e >= ESLURM_INVALID_PARTITION_NAME && e < 3000)
@@ -348,15 +349,15 @@ static void add_slot(void *arg, uint32_t slot)
     t->withdrawn = t->state == TASK_ENDED && base == JOB_CANCELLED && !t->node;
 }
 
-static int slurm_tasks(const char *job_id, struct sched_tasks *ret, struct err *err)
+static int slurm_tasks(const struct sched_job *job, struct sched_tasks *ret, struct err *err)
 {
     job_info_msg_t *all = NULL;
     struct hush h;
     uint64_t id;
     int rc;
 
-    if (str_to_u64(job_id, &id) || id > UINT32_MAX)
-        return err_set(err, CODE_USAGE, "'%s' is no job id of Slurm", job_id);
+    if (str_to_u64(job->id, &id) || id > UINT32_MAX)
+        return err_set(err, CODE_USAGE, "'%s' is no job id of Slurm", job->id);
     if (start(err))
         return -1;
     hush_begin(&h);
@@ -369,6 +370,8 @@ static int slurm_tasks(const char *job_id, struct sched_tasks *ret, struct err *
     for (uint32_t i = 0; i < all->record_count; i++) {
         struct slot_of s = { ret, &all->job_array[i] };
 
+        if (!sched_is(job, s.job->name, s.job->command))
+            continue;
         if (s.job->array_task_str && *s.job->array_task_str)
             sched_slots(s.job->array_task_str, add_slot, &s);
         else

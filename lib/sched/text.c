@@ -70,6 +70,11 @@ int sched_slots(const char *s, void (*each)(void *arg, uint32_t slot), void *arg
     return *s == 0 || *s == '%' ? 0 : -1;
 }
 
+bool sched_is(const struct sched_job *job, const char *name, const char *command)
+{
+    return !job->name || str_eq(job->name, name) || (job->script_path && str_eq(job->script_path, command));
+}
+
 struct sched_task *sched_task_of(struct sched_tasks *t, uint32_t slot)
 {
     struct sched_task *x;

@@ -135,7 +135,7 @@ static char *run_tasks(const char *script, uint32_t tasks, uint32_t at_a_time, s
     r.script_path = path;
     assert_int_equal(recon_backend.submit(&r, &id, e), 0);
     recon_backend.wait(id, NULL, NULL, e);
-    assert_int_equal(recon_backend.tasks(id, ret, e), 0);
+    assert_int_equal(recon_backend.tasks(&(struct sched_job){ .id = id }, ret, e), 0);
     free(path);
     path = xasprintf("%s/%s_1.log", dir, id + 6);
     free(text);
