@@ -52,11 +52,22 @@ static bool incomplete(const struct closure *c)
     return false;
 }
 
+/* Such a version may be missing: the loader only says so. */
+static bool version_weak(const struct closure *c, const struct resolution_symbol *x)
+{
+    const struct object *o = &c->libs.v[x->object].object;
+
+    for (size_t i = 0; i < o->needs.n; i++)
+        if (o->needs.v[i].weak && str_eq(o->needs.v[i].version, x->version) && str_eq(o->needs.v[i].file, x->file))
+            return true;
+    return false;
+}
+
 static bool version_missing(const struct closure *c, const struct resolution_symbol *x)
 {
     size_t p = x->provider;
 
-    return x->version && p != SIZE_MAX && c->libs.v[p].object.versions.n && !strv_has(&c->libs.v[p].object.versions, x->version);
+    return x->version && !version_weak(c, x) && p != SIZE_MAX && c->libs.v[p].object.versions.n && !strv_has(&c->libs.v[p].object.versions, x->version);
 }
 
 static bool is_program(const struct closure *c)
@@ -95,7 +106,9 @@ static char *what_is_there(const struct lack *l)
     if (provider && provider->path)
         return xasprintf("'%s', which the loader takes by %s, %s%s%s%s", provider->path,
                          name_of(why_names, (int)provider->why),
-                         x->file ? "has the version but not the symbol" : "has its like but not this one: another release",
+                         x->unversioned ? "was built without versions: it has the symbol, but as no version"
+                         : x->file      ? "has not the symbol of that version"
+                                        : "has its like but not this one: another release",
                          provider->candidates.n ? "; '" : "",
                          provider->candidates.n ? provider->candidates.v[0] : "",
                          provider->candidates.n ? "' has it" : "");
@@ -135,16 +148,20 @@ static void report(const struct check_case *c, const struct lack *l, enum level 
     const struct resolution_symbol *x = l->first;
     const char *hint = abi_differs(x)                         ? "cxx11-abi"
                        : of_torch(x->name) && torch_of(l->in) ? "torch-abi"
+                       : x->unversioned                       ? "unversioned"
                        : l->fatal                             ? NULL
                                                               : "lazy";
     char *more = l->all > 1 ? xasprintf(" and %zu more", l->all - 1) : xstrdup("");
     char *there = what_is_there(l), *what = remedy(c, l);
 
     finding_explain(findings_add(out, "symbol-missing", level, SCOPE_JOB, library_name(l->needer),
-                                 "'%s' needs %s'%s'%s%s%s%s%s%s, which nothing that is loaded offers%s",
+                                 "'%s' needs %s'%s'%s%s%s%s%s%s, which %s%s",
                                  library_name(l->needer), x->lazy && !l->fatal ? "function " : "",
                                  x->shown ? x->shown : x->name, x->shown ? " (" : "", x->shown ? x->name : "",
                                  x->shown ? ")" : "", x->version ? " of version " : "", x->version ? x->version : "", more,
+                                 x->unversioned ? "the loader finds without a version, and ends with a failed assertion "
+                                                  "(dl-lookup.c: check_match)"
+                                                : "nothing that is loaded offers",
                                  l->fatal ? "" : "; the program starts and dies when it is first called"),
                     hint, there, what);
     free(more);

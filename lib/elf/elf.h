@@ -178,6 +178,7 @@ struct symbol_miss {          /* a reference that nothing in scope answers; weak
     char *version, *file;     /* that the reference asks for, and of whom; owned, NULL none */
     size_t provider;          /* the library that should have it: by `file`, or by symbols_guess; SIZE_MAX unknown */
     bool lazy;                /* a function that is bound at its first call: the program starts without it */
+    bool unversioned;         /* the provider has it, but has no versions at all: ld.so ends with a failed assertion */
 };
 struct symbol_misses {
     struct symbol_miss *v;

@@ -8,12 +8,14 @@
 struct answer {
     const char *name, *version; /* name NULL: free */
     uint32_t hash;
-    bool call, found;
+    bool call;
+    enum found { MISSING, FOUND, UNVERSIONED } found;
 };
+struct provider { const struct symtab *t; const struct library *lib; };
 struct lookup {
     struct symbols *s;
     const struct closure *c;
-    struct { const struct symtab **v; size_t n, cap; } scope;
+    struct { struct provider *v; size_t n, cap; } scope;
     struct { struct answer *v; size_t n, cap; } answers;
     struct symbol_misses *out;
 };
@@ -49,15 +51,24 @@ static struct answer *answer_of(struct lookup *l, const struct wanted *w)
 }
 
 /* skip: the program, for a copy relocation, which looks for what it copies from. */
-static bool search_scope(const struct lookup *l, const struct wanted *w, size_t skip)
+static enum found search_scope(const struct lookup *l, const struct wanted *w, size_t skip)
 {
-    for (size_t i = skip; i < l->scope.n; i++)
-        if (symtab_offers(l->scope.v[i], w))
-            return true;
-    return false;
+    for (size_t i = skip; i < l->scope.n; i++) {
+        const struct provider *p = &l->scope.v[i];
+        const char *file = w->version ? w->version->file : NULL;
+
+        if (!symtab_offers(p->t, w))
+            continue;
+        /* check_match takes any symbol of an object without DT_VERSYM, unless the version is expected of this very object */
+        if (file && p->t->readable && !p->lib->object.has_versym &&
+            (str_eq(p->lib->soname, file) || str_eq(p->lib->object.soname, file)))
+            return UNVERSIONED;
+        return FOUND;
+    }
+    return MISSING;
 }
 
-static bool found(struct lookup *l, struct wanted *w, bool copy)
+static enum found find(struct lookup *l, struct wanted *w, bool copy)
 {
     struct answer *a;
 
@@ -74,19 +85,21 @@ static bool found(struct lookup *l, struct wanted *w, bool copy)
     return a->found;
 }
 
-static void miss(struct lookup *l, size_t object, const struct wanted *w, bool lazy)
+static void miss(struct lookup *l, size_t object, const struct wanted *w, enum found how, bool lazy)
 {
     const char *file = w->version ? w->version->file : NULL;
 
     *VEC_ADD(l->out) = (struct symbol_miss){
         .object = object, .name = xstrdup(w->name), .version = w->version ? xstrdup(w->version->name) : NULL,
-        .file = xstrdup(file), .provider = file ? closure_provider(l->c, object, file) : SIZE_MAX, .lazy = lazy };
+        .file = xstrdup(file), .provider = file ? closure_provider(l->c, object, file) : SIZE_MAX, .lazy = lazy,
+        .unversioned = how == UNVERSIONED };
 }
 
 /* One symbol that relocations of the object refer to, in the ways of `how`. */
 static void look_up(struct lookup *l, size_t object, const struct symtab *t, size_t i, uint8_t how)
 {
-    bool copy = (how & REF_COPY) != 0, hidden, ok;
+    bool copy = (how & REF_COPY) != 0, hidden;
+    enum found found;
     struct wanted w = { 0 };
     struct symbol x;
 
@@ -97,22 +110,22 @@ static void look_up(struct lookup *l, size_t object, const struct symtab *t, siz
     w.version = l->c->musl ? NULL : symtab_version(t, i, &hidden);
     l->out->references++;
     if (how & (REF_DATA | REF_COPY)) {
-        ok = found(l, &w, copy);
-        if (!ok)
-            miss(l, object, &w, false);
-        if (!ok)
+        found = find(l, &w, copy);
+        if (found != FOUND) {
+            miss(l, object, &w, found, false);
             return;
+        }
     }
     w.call = true;
-    if (how & REF_CALL && !found(l, &w, false))
-        miss(l, object, &w, !t->bind_now && !l->c->musl);
+    if (how & REF_CALL && (found = find(l, &w, false)) != FOUND)
+        miss(l, object, &w, found, !t->bind_now && !l->c->musl);
 }
 
 static void add_scope(struct lookup *l, const struct closure *c)
 {
     for (size_t i = c->main; i < c->libs.n; i++)
         if (c->libs.v[i].object.path && !c->libs.v[i].corrupt)
-            *VEC_ADD(&l->scope) = symtab_of(l->s, &c->libs.v[i].object);
+            *VEC_ADD(&l->scope) = (struct provider){ symtab_of(l->s, &c->libs.v[i].object), &c->libs.v[i] };
 }
 
 void closure_symbols(struct symbols *s, const struct closure *c, const struct closure *const *scope,

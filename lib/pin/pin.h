@@ -90,7 +90,7 @@ struct resolution_symbol { /* a reference that nothing answers (closure_symbols)
     char *name, *shown;        /* mangled; for people, NULL: no C++ name */
     char *version, *file;      /* that the reference names; NULL none */
     size_t provider;           /* index in the closure of the library that should have it; SIZE_MAX unknown */
-    bool lazy;
+    bool lazy, unversioned;    /* as in struct symbol_miss */
     char *twin, *twin_shown;   /* the same C++ function of other arguments or ABI, which is there; NULL none */
     char *twin_lib;            /* its library's path */
 };

@@ -23,7 +23,8 @@ static void add(struct resolution *r, size_t closure, const struct symbol_miss *
 {
     *VEC_ADD(&r->symbols) = (struct resolution_symbol){
         .closure = closure, .object = m->object, .name = xstrdup(m->name), .shown = symbol_demangled(m->name),
-        .version = xstrdup(m->version), .file = xstrdup(m->file), .lazy = m->lazy, .provider = m->provider };
+        .version = xstrdup(m->version), .file = xstrdup(m->file), .lazy = m->lazy, .unversioned = m->unversioned,
+        .provider = m->provider };
 }
 
 static void add_twin(struct symbols *s, const struct closure *c, const struct closure *const *scope,
@@ -52,7 +53,7 @@ static void look_up(struct resolution *r, size_t i, struct symbols *s, const str
     symbols_guess(s, c, &m);
     for (size_t k = 0; k < m.n; k++) {
         add(r, i, &m.v[k]);
-        if (k < TWINS_MAX)
+        if (k < TWINS_MAX && !m.v[k].unversioned)
             add_twin(s, c, scope, &r->symbols.v[r->symbols.n - 1]);
     }
     if (m.n)

@@ -58,8 +58,8 @@ static void print_symbols(const struct closure *c, const struct closure *global)
     for (size_t i = 0; i < m.n; i++) {
         char *shown = symbol_demangled(m.v[i].name);
 
-        printf("undefined: %s\t%s\t%s\t%s\t%s\n", m.v[i].name, m.v[i].version ? m.v[i].version : "-",
-               c->libs.v[m.v[i].object].path, m.v[i].lazy ? "lazy" : "now", shown ? shown : "-");
+        printf("%s: %s\t%s\t%s\t%s\t%s\n", m.v[i].unversioned ? "unversioned" : "undefined", m.v[i].name,
+               m.v[i].version ? m.v[i].version : "-", c->libs.v[m.v[i].object].path, m.v[i].lazy ? "lazy" : "now", shown ? shown : "-");
         free(shown);
     }
     symbol_misses_release(&m);
