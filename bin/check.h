@@ -13,6 +13,9 @@ struct options {
     const char *pin, *facts, *env_file, *save, *root, *images, *host, *toolkit, *archs, *compiler;
     struct strv assume, skip, programs, packages;
     const char *node, *config;   /* --node */
+    const char *source;          /* of what is to be built */
+    struct strv tools;           /* "cmake-3.16" */
+    struct conf_map levels;      /* of rules, the site's */
     bool nagios;
     bool jsonl, libs, list, verbose, where, arch_list;
 };

@@ -60,11 +60,74 @@ static int read_archs(const char *list, struct strv *ret)
     return rc;
 }
 
+/* "3.18...3.29)" -> "3.18"; owned */
+static char *version_of(const char *s)
+{
+    size_t n = 0;
+
+    while (isdigit((unsigned char)s[n]) || (s[n] == '.' && isdigit((unsigned char)s[n + 1])))
+        n++;
+    return xstrndup(s, n);
+}
+
+/* "cmake-3.16.3", "gcc-12": a name, a dash, a release. */
+static int read_tools(const struct options *o, const char *want, const char *who, struct build *b)
+{
+    for (size_t i = 0; i < o->tools.n; i++) {
+        const char *what = o->tools.v[i], *dash = strrchr(what, '-');
+
+        if (!dash || dash == what || !isdigit((unsigned char)dash[1]))
+            return cli_error(CODE_USAGE, "tool '%s' is no name with a release, wanted cmake-3.16", what);
+        if (want && strncmp(what, "cmake-", 6) == 0)
+            *VEC_ADD(&b->tools) = (struct build_tool){ xstrndup(what, (size_t)(dash - what)), xstrdup(dash + 1), xstrdup(want),
+                                                       xstrdup(who) };
+    }
+    return 0;
+}
+
+/* cmake_minimum_required(VERSION 3.18...3.29) of a CMakeLists.txt: "3.18"; owned, NULL none. */
+static char *cmake_minimum(const char *text)
+{
+    for (const char *p = text; (p = strcasestr(p, "cmake_minimum_required")); p++) {
+        const char *line = p;
+
+        while (line > text && line[-1] != '\n')
+            line--;
+        if (memchr(line, '#', (size_t)(p - line)))
+            continue;
+        p += strcspn(p, "0123456789)\n");
+        return isdigit((unsigned char)*p) ? version_of(p) : NULL;
+    }
+    return NULL;
+}
+
+/* What the source asks of its tools. */
+static int read_source(const struct options *o, struct build *b)
+{
+    char *path = o->source ? path_join(o->source, "CMakeLists.txt") : NULL, *want = NULL, *who = NULL;
+    struct str t = { 0 };
+    struct err err = { 0 };
+    int rc = 0;
+
+    if (path && file_read(path, FILE_MAX_DEFAULT, &t, &err))
+        rc = cli_fail(&err);
+    else if (path)
+        want = cmake_minimum(t.s);
+    who = xasprintf("'%s'", path ? path : "");
+    if (rc == 0)
+        rc = read_tools(o, want, who, b);
+    str_release(&t);
+    free(path);
+    free(want);
+    free(who);
+    return rc;
+}
+
 /* All rules but those about building. */
 static void only_building(const struct options *o, struct strv *ret)
 {
     static const char *const ours[] = { "toolkit-too-old", "host-compiler-too-new", "host-compiler-too-old",
-                                        "toolkit-incomplete" };
+                                        "tool-too-old", "toolkit-incomplete" };
 
     strv_copy(ret, &o->skip);
     for (size_t i = 0; check_rules[i]; i++) {
@@ -84,15 +147,17 @@ int check_build(const struct options *o, const struct facts *f)
     struct findings found = { 0 };
     struct strv skip = { 0 };
     double start = clock_ms();
-    int status = read_toolkit(o->toolkit, &b.toolkit);
+    int status = o->toolkit ? read_toolkit(o->toolkit, &b.toolkit) : 0;
 
+    if (!status)
+        status = read_source(o, &b);
     if (!status && o->archs)
         status = read_archs(o->archs, &b.archs);
     if (!status && o->compiler)
         status = read_compiler(o->compiler, &b.gcc);
     if (!status) {
         only_building(o, &skip);
-        check(&(struct check_case){ .facts = f, .resolution = &none, .build = &b }, &skip, &found);
+        check(&(struct check_case){ .facts = f, .resolution = &none, .build = &b, .levels = &o->levels }, &skip, &found);
         found.ms = clock_ms() - start;
         report(o, &none, &found);
         status = findings_status(&found);
@@ -100,6 +165,13 @@ int check_build(const struct options *o, const struct facts *f)
     findings_release(&found);
     strv_release(&skip);
     strv_release(&b.archs);
+    for (size_t i = 0; i < b.tools.n; i++) {
+        free(b.tools.v[i].name);
+        free(b.tools.v[i].have);
+        free(b.tools.v[i].want);
+        free(b.tools.v[i].who);
+    }
+    free(b.tools.v);
     free(b.toolkit.path);
     free(b.toolkit.version);
     return status;

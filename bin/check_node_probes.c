@@ -1,6 +1,7 @@
 /* What is looked at on a node. Each probe is a process of its own that sends findings; all run at once. */
 #include "config.h"
 #include "check_node.h"
+#include "cli_rules.h"
 #include "check/check.h"
 #include "node/node.h"
 
@@ -69,9 +70,12 @@ static void judge_pin(const char *path, const struct facts *f, struct findings *
     }
     pin_environment(&pin, clean, &env);
     if (resolve(&pin, f, "", env.v, &r, &err) == 0) {
-        struct check_case c = { .pin = &pin, .facts = f, .resolution = &r };
+        struct conf_map levels;
+        struct check_case c = { .pin = &pin, .facts = f, .resolution = &r, .levels = &levels };
 
+        cli_levels(NULL, &levels);
         check(&c, NULL, &list);
+        conf_map_release(&levels);
         for (size_t i = 0; i < list.n; i++)
             if (list.v[i].level != LEVEL_NOTE) /* what a pin wants is the node's business only as far as a node can mend it */
                 finding_explain(findings_add(out, list.v[i].rule, list.v[i].scope == SCOPE_NODE ? list.v[i].level : LEVEL_WARN,

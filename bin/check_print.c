@@ -4,6 +4,14 @@
 #include "check.h"
 #include "cli.h"
 
+/* As the site has it, else the rule's own. */
+static const char *rule_level(const struct options *o, const struct rule *r)
+{
+    const char *site = conf_map_get(&o->levels, r->name);
+
+    return site ? site : name_of(level_names, (int)r->level);
+}
+
 int list_rules(const struct options *o)
 {
     struct table *t;
@@ -11,7 +19,7 @@ int list_rules(const struct options *o)
     if (o->jsonl) {
         for (size_t i = 0; check_rules[i]; i++)
             printf("{\"v\":1,\"type\":\"rule\",\"rule\":\"%s\",\"level\":\"%s\",\"scope\":\"%s\"}\n", check_rules[i]->name,
-                   name_of(level_names, (int)check_rules[i]->level), name_of(scope_names, (int)check_rules[i]->scope));
+                   rule_level(o, check_rules[i]), name_of(scope_names, (int)check_rules[i]->scope));
         return 0;
     }
     t = table_new();
@@ -19,7 +27,7 @@ int list_rules(const struct options *o)
     for (size_t i = 0; check_rules[i]; i++) {
         table_row(t);
         table_cell(t, "%s", check_rules[i]->name);
-        table_cell(t, "%s", name_of(level_names, (int)check_rules[i]->level));
+        table_cell(t, "%s%s", rule_level(o, check_rules[i]), conf_map_get(&o->levels, check_rules[i]->name) ? " (site)" : "");
         table_cell(t, "%s", name_of(scope_names, (int)check_rules[i]->scope));
         table_cell(t, "%s", check_rules[i]->doc);
     }

@@ -115,7 +115,7 @@ static void judge_node(const struct options *o, const struct pin *pin, const str
                        char *const *env, const struct node_facts *n, struct groups *ret)
 {
     struct check_case c = {
-        .pin = pin, .facts = &n->facts, .resolution = r, .received = env, .elsewhere = true
+        .pin = pin, .facts = &n->facts, .resolution = r, .received = env, .elsewhere = true, .levels = &o->levels
     };
     size_t errors, warnings;
     struct findings found;

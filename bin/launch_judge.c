@@ -1,5 +1,6 @@
 #include "config.h"
 #include "cli.h"
+#include "cli_rules.h"
 #include "launch.h"
 
 #include <errno.h>
@@ -119,6 +120,25 @@ static void check_program(const struct launch *l, struct findings *ret)
     free(path);
 }
 
+/* The script that is run: the program itself, or the first argument of a shell. */
+static void add_script(const struct launch *l, struct check_scripts *ret)
+{
+    char *path = l->argv[0] ? launch_program(l, NULL) : NULL;
+    const char *name = path ? path_base(path) : "";
+    char *const *arg = l->argv;
+
+    if (path && (str_eq(name, "bash") || str_eq(name, "sh") || str_eq(name, "dash"))) {
+        for (arg++; *arg && **arg == '-'; arg++)
+            if (str_eq(*arg, "-c") || str_eq(*arg, "--"))
+                break;
+        if (*arg && **arg != '-')
+            check_scripts_add(ret, *arg);
+    } else if (path && !in_pin(&l->pin, path)) {
+        check_scripts_add(ret, path);
+    }
+    free(path);
+}
+
 static void judge(const struct launch *l, int fd)
 {
     struct resolution r = { 0 };
@@ -126,11 +146,15 @@ static void judge(const struct launch *l, int fd)
     struct err err = { 0 };
     struct str t = { 0 };
     bool resolved = resolve(&l->pin, &l->facts, "", l->env.v, &r, &err) == 0;
+    struct check_scripts scripts = { 0 };
+    struct conf_map levels;
     struct check_case c = { .pin = &l->pin, .facts = &l->facts, .resolution = resolved ? &r : NULL,
-                            .received = environ, .restored = true };
+                            .received = environ, .restored = true, .scripts = &scripts, .levels = &levels };
 
     if (resolved)
         resolution_symbols_changed(&r, &l->pin, "", &l->facts.toolkits);
+    cli_levels(getenv("RECON_RULES"), &levels);
+    add_script(l, &scripts);
     check(&c, &l->skip, &list);
     if (!resolved)
         not_checked(&list, "resolve", err.text);

@@ -31,6 +31,9 @@ static void note_mode(struct launch *l, enum mode mode)
     if (s && *s)
         findings_add(&l->findings, mode == MODE_OFF ? "not-checked" : "check-override", LEVEL_NOTE, SCOPE_JOB,
                      "RECON_CHECK", "RECON_CHECK=%s: %s", s, words[mode]);
+    s = getenv("RECON_RULES");
+    if (s && *s)
+        findings_add(&l->findings, "check-override", LEVEL_NOTE, SCOPE_JOB, "RECON_RULES", "levels of rules are those of '%s'", s);
 }
 
 static void show_findings(const struct launch *l)

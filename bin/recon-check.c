@@ -10,10 +10,11 @@
 #include "check_images.h"
 #include "check_node.h"
 #include "cli.h"
+#include "cli_rules.h"
 
 enum { KEY_FACTS = 256, KEY_ENV_FILE, KEY_FORMAT, KEY_LIBS, KEY_SAVE, KEY_ROOT, KEY_SKIP, KEY_LIST, KEY_IMAGES, KEY_HOST, KEY_PACKAGE,
        KEY_TOOLKIT, KEY_ARCH, KEY_COMPILER, KEY_WHERE, KEY_ARCH_LIST,
-       KEY_NODE, KEY_CONFIG };
+       KEY_NODE, KEY_CONFIG, KEY_SOURCE, KEY_TOOL };
 
 static const struct argp_option option_rows[] = {
     { "pin", 'p', "PIN", 0, "Judge the programs, modules and variables of a pin", 0 },
@@ -35,6 +36,8 @@ static const struct argp_option option_rows[] = {
     { "toolkit", KEY_TOOLKIT, "VERSION|DIR", 0, "Judge whether this CUDA toolkit can compile for --arch, or this node's GPUs", 0 },
     { "arch", KEY_ARCH, "LIST", 0, "Architectures to compile for: 8.6,9.0a or sm_86 or compute_90", 0 },
     { "host-compiler", KEY_COMPILER, "gcc-N", 0, "The host compiler that --toolkit is to work with", 0 },
+    { "source", KEY_SOURCE, "DIR", 0, "Hold --tool against what this source asks for (cmake_minimum_required)", 0 },
+    { "tool", KEY_TOOL, "NAME-N", 0, "A tool of the build and its release, as cmake-3.16; may be repeated", 0 },
     { "arch-list", KEY_ARCH_LIST, NULL, 0, "Print what to compile for: the GPUs of this node, or of --facts FILE|DIR", 0 },
     { "where", KEY_WHERE, NULL, 0, "Judge for every node whose facts are in the folder --facts DIR: partition, GPU, verdict", 0 },
     { "node", KEY_NODE, "prolog|health", 0,
@@ -76,6 +79,8 @@ static error_t set_option(int key, char *arg, struct argp_state *state)
     case KEY_TOOLKIT: o->toolkit = arg; return 0;
     case KEY_ARCH: o->archs = arg; return 0;
     case KEY_COMPILER: o->compiler = arg; return 0;
+    case KEY_SOURCE: o->source = arg; return 0;
+    case KEY_TOOL: strv_add(&o->tools, arg); return 0;
     case KEY_ARCH_LIST: o->arch_list = true; return 0;
     case KEY_WHERE: o->where = true; return 0;
     case KEY_NODE: o->node = arg; return 0;
@@ -257,6 +262,7 @@ static int judge(const struct options *o, const struct pin *pin, char *const *pr
     struct facts facts;
     struct resolution r = { 0 };
     struct findings found = { 0 };
+    struct check_scripts scripts = { 0 };
     struct err err = { 0 };
     struct check_case c;
     int status;
@@ -279,13 +285,16 @@ static int judge(const struct options *o, const struct pin *pin, char *const *pr
     if (o->libs && o->verbose && !o->jsonl)
         resolution_maybe(&r, o->facts && !o->root ? NULL : &facts, o->root ? o->root : "");
     c = (struct check_case){ .pin = pin, .facts = &facts, .resolution = &r, .received = env,
-                             .elsewhere = o->facts && !o->root };
+                             .elsewhere = o->facts && !o->root, .scripts = &scripts, .levels = &o->levels };
+    for (char *const *p = programs; *p; p++)
+        check_scripts_add(&scripts, *p);
     check(&c, &o->skip, &found);
     found.ms = clock_ms() - start;
     report(o, &r, &found);
     status = findings_status(&found);
 out:
     findings_release(&found);
+    check_scripts_release(&scripts);
     resolution_release(&r);
     facts_release(&facts);
     return status;
@@ -320,7 +329,7 @@ static int build(const struct options *o, char *const *env)
     struct err err = { 0 };
     int status;
 
-    if (o->archs && !o->facts)
+    if ((o->archs || !o->toolkit) && !o->facts)
         facts_minimal(&f); /* the node does not matter */
     else if (get_facts(o, NULL, env, &f, &err))
         return cli_fail(&err);
@@ -333,6 +342,8 @@ static int wrong_combination(const struct options *o)
 {
     if ((o->archs || o->compiler) && !o->toolkit)
         return cli_error(CODE_USAGE, "--arch and --host-compiler go with --toolkit VERSION|DIR");
+    if (o->tools.n && !o->source)
+        return cli_error(CODE_USAGE, "--tool goes with --source DIR, whose CMakeLists.txt says what it wants");
     if (o->where && !o->facts)
         return cli_error(CODE_USAGE, "--where wants a folder of facts: --facts DIR; recon-check --save-facts writes them");
     if (o->where && !o->pin && !o->programs.n)
@@ -375,7 +386,7 @@ static int run(const struct options *o)
         return status;
     if ((o->host || o->packages.n) && (o->pin || o->root))
         return cli_error(CODE_USAGE, "--host and --package go with neither --pin nor --root");
-    if (o->toolkit)
+    if (o->toolkit || o->source)
         return build(o, environ);
     if (!o->pin && !*programs && !o->save && !o->arch_list && !o->host && !o->packages.n)
         return cli_error(CODE_USAGE, "nothing to judge: wanted a PROGRAM, a LIBRARY, --pin or --save-facts; see --help");
@@ -396,8 +407,12 @@ int main(int argc, char **argv)
     struct options o = { 0 };
     int rest, status = cli_parse(&argp, argc, argv, &rest, &o);
 
+    if (!status && !o.node)
+        cli_levels(getenv("RECON_RULES"), &o.levels);
     if (!status)
         status = run(&o);
+    conf_map_release(&o.levels);
+    strv_release(&o.tools);
     strv_release(&o.assume);
     strv_release(&o.skip);
     strv_release(&o.programs);

@@ -91,8 +91,8 @@ int send_tasks(const struct run *run, const struct submission *s, const char *jo
 
 /* submit_preflight.c: findings shown; -1 when one is an error. Nodes that saved facts rule out go to x->exclude. */
 int preflight_run(struct order *x, struct err *err);
-/* The captured pin against this very shell: shown; CODE_JOB where no node could make it good. */
-int judge_captured(const struct order *x, struct err *err);
+/* The script that is to run, and a captured pin, against this very shell: shown; CODE_JOB where no node could make it good. */
+int judge_here(const struct order *x, bool captured, struct err *err);
 const char *preflight_conf_path(void); /* a slurm.conf that can be read, NULL */
 
 /* submit_state.c: what became of the datasets, by events and results */

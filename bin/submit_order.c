@@ -405,8 +405,10 @@ static int settle_pin(struct order *x, struct err *err)
         rc = file_trusted(x->spec.pin, trusted, err) || pin_read(x->spec.pin, &x->pin, err) ? -1 : 0;
         free(trusted);
     } else {
-        rc = capture(x, err) || judge_captured(x, err) ? -1 : 0;
+        rc = capture(x, err);
     }
+    if (rc == 0)
+        rc = judge_here(x, !x->spec.pin, err);
     if (rc == 0)
         add_variables(x);
     return rc;

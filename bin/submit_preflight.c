@@ -1,6 +1,7 @@
 /* Before anything is queued: the request against the cluster, and the pin against what is saved of its nodes. */
 #include "config.h"
 #include "recon-submit.h"
+#include "cli_rules.h"
 #include "check/check.h"
 #include "check/preflight.h"
 #include "node/node.h"
@@ -100,10 +101,12 @@ static char *judge(const struct order *x, const struct facts *facts, const struc
     struct findings list = { 0 };
     struct resolution r = { 0 };
     struct strv env = { 0 };
-    struct check_case c = { .spec = &x->spec, .pin = &x->pin, .facts = facts, .elsewhere = true };
+    struct conf_map levels;
+    struct check_case c = { .spec = &x->spec, .pin = &x->pin, .facts = facts, .elsewhere = true, .levels = &levels };
     bool resolved;
     char *why = NULL;
 
+    cli_levels(getenv("RECON_RULES"), &levels);
     pin_environment(&x->pin, environ, &env);
     resolved = resolve(&x->pin, facts, "", env.v, &r, NULL) == 0;
     c.resolution = resolved ? &r : NULL;
@@ -112,6 +115,7 @@ static char *judge(const struct order *x, const struct facts *facts, const struc
         if (list.v[i].level == LEVEL_ERROR && list.v[i].scope != SCOPE_DATA)
             why = xasprintf("%s: %s", list.v[i].rule, list.v[i].text);
     findings_release(&list);
+    conf_map_release(&levels);
     if (resolved)
         resolution_release(&r);
     strv_release(&env);

@@ -143,14 +143,32 @@ static void admit(const struct check_case *c, struct findings *l)
     }
 }
 
+static const char *level_of(const struct check_case *c, const char *rule)
+{
+    return c->levels ? conf_map_get(c->levels, rule) : NULL;
+}
+
+/* Notes say that something was saved, or is another's to tell: no level makes more of them. */
+static void move_levels(const struct check_case *c, struct findings *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const char *text = level_of(c, l->v[i].rule);
+        int level;
+
+        if (text && l->v[i].level != LEVEL_NOTE && name_value(level_names, text, &level) == 0)
+            l->v[i].level = (enum level)level;
+    }
+}
+
 void check(const struct check_case *c, const struct strv *skip, struct findings *ret)
 {
     *ret = (struct findings){ 0 };
     admit(c, ret);
     for (size_t i = 0; check_rules[i]; i++)
-        if (!skip || !strv_has(skip, check_rules[i]->name))
+        if ((!skip || !strv_has(skip, check_rules[i]->name)) && !str_eq(level_of(c, check_rules[i]->name), "off"))
             run_rule(check_rules[i], c, ret);
     relent(c, ret);
+    move_levels(c, ret);
     unique(ret);
     order(ret);
 }

@@ -14,12 +14,31 @@
 struct spec;    /* job/job.h */
 struct cluster; /* node/cluster.h, later */
 
+/* A host tool of a build and the release that something wants of it. */
+struct build_tool {
+    char *name, *have, *want; /* "cmake", "3.16", "3.18" */
+    char *who;                /* who wants it: "'/src/CMakeLists.txt'" */
+};
+
 /* A build that is asked about: recon-check --toolkit. */
 struct build {
     struct facts_toolkit toolkit; /* path NULL: only its version is known */
     struct strv archs;            /* "8.6", "9.0a", "sm_86", "compute_90"; those of the facts' GPUs if empty */
     int gcc;                      /* major version of the host compiler, 0 not asked */
+    struct { struct build_tool *v; size_t n, cap; } tools;
 };
+
+/* A shell script that the job runs, by its text. */
+struct check_script {
+    char *path, *text;
+};
+struct check_scripts {
+    struct check_script *v;
+    size_t n, cap;
+};
+/* Adds the file where it begins with "#!" and is no larger than 1 MiB; anything else is left alone. */
+void check_scripts_add(struct check_scripts *l, const char *path);
+void check_scripts_release(struct check_scripts *l);
 
 struct check_case {
     const struct spec *spec;
@@ -28,6 +47,8 @@ struct check_case {
     const struct resolution *resolution;
     const struct cluster *cluster;
     const struct build *build; /* what is to be compiled; NULL: nothing is */
+    const struct check_scripts *scripts; /* may be NULL */
+    const struct conf_map *levels; /* the site's: rule to "off", "note", "warn" or "error"; may be NULL */
     char *const *received; /* the environment as the job received it, before the pin was replayed; may be NULL */
     bool elsewhere;        /* the facts are another node's: the files that were read are this host's, not its own */
     bool restored;         /* the launcher restores the environment: env-not-exported is then a warning */
@@ -47,7 +68,8 @@ struct rule {
 };
 extern const struct rule *const check_rules[]; /* ends with NULL */
 
-/* Runs every rule but those in skip (may be NULL). Findings come ordered by what to fix first: errors before warnings
+/* Runs every rule but those in skip (may be NULL). A site's level moves a rule's errors and warnings there; notes stay notes,
+ * "off" skips the rule. Findings come ordered by what to fix first: errors before warnings
  * before notes; within a level by root cause; one root cause once. Never fails. */
 void check(const struct check_case *c, const struct strv *skip, struct findings *ret);
 

@@ -72,4 +72,16 @@ echo 'version = 2;' >"$T/facts/bad.facts"
 tap 65 'facts that cannot be read' recon-check --facts "$T/facts" --where "$T/sm90"
 SLURM_JOB_PARTITION=gpu recon-check --save-facts "$T/here.facts"
 has "$T/here.facts" 'partitions = [ "gpu" ];' 'facts saved in a job know its partition'
+
+# tools of the build against what the source asks for
+mkdir -p "$T/src"
+printf '# cmake_minimum_required(VERSION 9)\nproject(x)\nCMAKE_minimum_required(VERSION 3.18...3.29 FATAL_ERROR)\n' >"$T/src/CMakeLists.txt"
+tap 78 'a CMake that is too old' recon-check --source "$T/src" --tool cmake-3.16.3
+has "$T/out" "error: tool-too-old: cmake: cmake 3.16.3 is older than 3.18, which '$T/src/CMakeLists.txt' needs" 'is told'
+tap 0 'one that will do' recon-check --source "$T/src" --tool cmake-3.28.1
+tap 78 'with a toolkit' recon-check --toolkit 12.4 --arch 9.0 --host-compiler gcc-5 --source "$T/src" --tool cmake-3.4
+has "$T/out" 'host-compiler-too-old' 'both are told'; has "$T/out" 'tool-too-old' 'each once'
+tap 127 'no such source' recon-check --source "$T/none" --tool cmake-3.4
+tap 64 'no release' recon-check --source "$T/src" --tool cmake
+tap 64 'no source' recon-check --tool cmake-3.16
 finish

@@ -117,6 +117,36 @@ env_is LD_PRELOAD=/opt/site/xalt/lib64/libxalt_init.so
 tap 0 'a preload of the login node' recon-check --env-file "$T/job.env" "$T/app"
 found preload-missing
 
+# ---- a script that activates an environment without its init
+printf '#!/bin/bash\n#SBATCH --time=10\nconda activate gs\nexit 5\n' >"$T/user.sh"; chmod +x "$T/user.sh"
+tap 78 'conda activate in a batch script' recon-check "$T/user.sh"
+found shell-init-missing
+has "$T/out" 'line 3: `conda activate gs` has no init in a batch shell; errors are not fatal there' 'both faults are said'
+( unset SLURM_CONF; echo x >"$T/list.txt"; tap 78 'submitted' recon-submit --dry-run --set submit.via=nobody --datasets "$T/list.txt" --wrap-script "$T/user.sh"
+  has "$T/err" 'not submitted: shell-init-missing' 'it is refused' )
+n=$((n + 2))
+tap 78 'started by the launcher' recon-launch --pin "$T/env.pin" --skip cuda-home-missing -- "$T/user.sh"
+has "$T/err" 'error: shell-init-missing' 'it is refused, too'
+tap 78 'as by its shell' recon-launch --pin "$T/env.pin" --skip cuda-home-missing -- /bin/bash -f "$T/user.sh"
+
+# ---- the site's levels
+printf 'rules = { shell-init-missing = "warn"; lib-chnged = "note"; uvm-missing = "high"; };\n' >"$T/rules.conf"
+export RECON_RULES="$T/rules.conf"
+tap 0 'an error that the site made a warning' recon-check "$T/user.sh"
+found shell-init-missing
+has "$T/err" "rules.conf:1: no rule is named 'lib-chnged', the nearest is 'lib-changed'" 'an unknown rule is told'
+has "$T/err" "the level of 'uvm-missing' is 'high', wanted off, note, warn or error" 'and an unknown level'
+recon-check --list-rules >"$T/out" 2>/dev/null
+has "$T/out" 'shell-init-missing       warn (site)' '--list-rules shows it'
+tap 5 'the launcher starts it' recon-launch -v --pin "$T/env.pin" --skip cuda-home-missing -- "$T/user.sh"
+has "$T/err" "note: check-override: RECON_RULES: levels of rules are those of '$T/rules.conf'" 'and says by whose word'
+printf 'rules = { shell-init-missing = "off"; };\n' >"$T/rules.conf"
+tap 0 'off' recon-check "$T/user.sh"
+lacks "$T/out" 'shell-init-missing' 'is silent'
+chmod o+w "$T/rules.conf"; tap 78 'writable by others' recon-check "$T/user.sh"
+has "$T/err" 'is writable by others' 'is told and not believed'
+unset RECON_RULES
+
 # ---- what changed since the capture
 lib "$T/own/libown.so.1" libown.so.1 'int f(void){return 1;}'
 program "$T/own/app" 'int f(void);int main(void){return f()-1;}' "$T/own/libown.so.1" '-Wl,-rpath,$ORIGIN'

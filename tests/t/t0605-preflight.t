@@ -158,7 +158,7 @@ own() { env -u SLURM_CONF "$@" recon-submit --dry-run --datasets list.txt -- "$T
 tap 0 'a shell with the right library' own "LD_LIBRARY_PATH=$T/q/good"
 lacks "$T/err" 'error:' 'no word'
 tap 78 'a shell with another one' own "LD_LIBRARY_PATH=$T/q/bad"
-has "$T/err" "not submitted, since this shell's environment would be pinned: symbol-missing" 'is refused'
+has "$T/err" "not submitted: symbol-missing: '$T/q/app' needs 'q'" 'is refused'
 tap 0 'unless told' own "LD_LIBRARY_PATH=$T/q/bad" RECON_CHECK=warn
 has "$T/err" "error: symbol-missing: $T/q/app" 'it is said all the same'
 tap 0 'or not asked' own "LD_LIBRARY_PATH=$T/q/bad" RECON_CHECK=off

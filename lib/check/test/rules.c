@@ -43,13 +43,113 @@ static void a_silent_probe_is_a_note(void **state)
     strv_add(&s.r.failed, "module 'x': its program could not be read");
     assert_int_equal(judge(&s), 1);
     assert_int_equal(findings_status(&s.out), 0);
-    assert_int_equal(s.out.not_checked, 7); /* four rules want a pin, two the environment, and the module */
+    assert_int_equal(s.out.not_checked, 8); /* four rules want a pin, three the environment, and the module */
     assert_string_equal(not_checked(&s, "resolution"), "module 'x': its program could not be read");
     for (size_t i = 0; i < s.out.n; i++)
         if (str_eq(s.out.v[i].rule, "node-unknown"))
             assert_string_equal(s.out.v[i].object, "nvidia");
     strv_release(&s.r.failed);
     end(&s);
+}
+
+/* What a batch shell knows of conda when it reads these lines. */
+static void scripts(void **state)
+{
+    static const struct { const char *text, *says; enum level level; } rows[] = {
+        { "#!/bin/bash\nconda activate gs\npython x\n", "line 2: `conda activate gs` has no init in a batch shell; errors", LEVEL_ERROR },
+        { "#!/bin/sh\nset -euo pipefail\n(mamba activate y; python z)", "line 3: `mamba activate y` has no init in a batch shell", LEVEL_ERROR },
+        { "#!/bin/bash -e\ncd /x && conda activate", "line 2: `conda activate` has no init in a batch shell", LEVEL_ERROR },
+        { "#!/bin/bash\nif true; then micromamba activate a; fi\n", "line 2: `micromamba activate a`", LEVEL_ERROR },
+        { "#!/bin/bash\nmodule load anaconda\nconda activate n\n", "works only when", LEVEL_NOTE },
+        { "#!/bin/bash\n. ~/.bashrc\nconda activate n\n", "works only when", LEVEL_NOTE },
+        { "#!/bin/bash -l\nconda activate n\n", "works only when", LEVEL_NOTE },
+        { "#!/bin/bash\neval \"$(conda shell.bash hook)\"\nconda activate n\n", NULL, LEVEL_NOTE },
+        { "#!/bin/bash\nif true; then source /opt/c/etc/profile.d/conda.sh && conda activate n; fi\n", NULL, LEVEL_NOTE },
+        { "#!/bin/bash\nconda() { true; }\nconda activate n\n", NULL, LEVEL_NOTE },
+        { "#!/bin/bash\ncat >x <<'END'\nconda activate n\nEND\n", NULL, LEVEL_NOTE },
+        { "#!/bin/bash\n# conda activate n\necho conda activate; conda run -n x python\nsource activate n\n", NULL, LEVEL_NOTE },
+        { "#!/usr/bin/python3\nconda activate n\n", NULL, LEVEL_NOTE },
+    };
+    static char *const nothing[] = { NULL };
+    static char *const functions[] = { (char *)(uintptr_t) "BASH_FUNC_conda%%=() {  true; }", NULL };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct check_script one = { (char *)(uintptr_t) "/x/run.sh", (char *)(uintptr_t)rows[i].text };
+        struct check_scripts list = { &one, 1, 1 };
+        struct check_case c = { .scripts = &list, .received = nothing };
+        const struct finding *f = NULL;
+        struct findings out;
+
+        check(&c, NULL, &out);
+        for (size_t k = 0; k < out.n; k++)
+            if (str_eq(out.v[k].rule, "shell-init-missing"))
+                f = &out.v[k];
+        if (!f != !rows[i].says || (f && (!str_starts(f->text, rows[i].says) && !strstr(f->text, rows[i].says))))
+            fail_msg("row %zu: %s", i, f ? f->text : "nothing");
+        if (f)
+            assert_int_equal(f->level, rows[i].level);
+        findings_release(&out);
+        c.received = functions; /* exported functions come along */
+        check(&c, NULL, &out);
+        assert_int_equal(findings_status(&out), 0);
+        findings_release(&out);
+    }
+}
+
+/* A site's levels: errors and warnings move, notes stay, off is silent. */
+static void levels(void **state)
+{
+    static const struct { const char *level; int found; enum level want; } rows[] = {
+        { "off", 0, LEVEL_NOTE }, { "note", 1, LEVEL_NOTE }, { "warn", 1, LEVEL_WARN }, { "error", 1, LEVEL_ERROR } };
+    static char *const nothing[] = { NULL };
+    struct check_script one = { (char *)(uintptr_t) "/x/run.sh", NULL };
+    struct check_scripts list = { &one, 1, 1 };
+
+    (void)state;
+    for (int maybe = 0; maybe < 2; maybe++)
+        for (size_t i = 0; i < COUNT(rows); i++) {
+            struct conf_map map = { 0 };
+            struct check_case c = { .scripts = &list, .levels = &map, .received = nothing };
+            struct findings out;
+            int found = 0;
+
+            one.text = (char *)(uintptr_t)(maybe ? "#!/bin/sh\n. x\nconda activate n\n" : "#!/bin/sh\nconda activate n\n");
+            conf_map_set(&map, "shell-init-missing", rows[i].level, CONF_KIND_TEXT);
+            check(&c, NULL, &out);
+            for (size_t k = 0; k < out.n; k++)
+                if (str_eq(out.v[k].rule, "shell-init-missing")) {
+                    found++;
+                    assert_int_equal(out.v[k].level, maybe ? LEVEL_NOTE : rows[i].want);
+                }
+            assert_int_equal(found, rows[i].found);
+            findings_release(&out);
+            conf_map_release(&map);
+        }
+}
+
+static void tools(void **state)
+{
+    static const struct { const char *have, *want; bool old; } rows[] = {
+        { "3.16.3", "3.18", true }, { "3.18", "3.18", false }, { "3.9", "3.18", true }, { "4.0", "3.28", false } };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct build_tool t = { (char *)(uintptr_t) "cmake", (char *)(uintptr_t)rows[i].have, (char *)(uintptr_t)rows[i].want,
+                                (char *)(uintptr_t) "'/src/CMakeLists.txt'" };
+        struct build b = { .tools = { &t, 1, 1 } };
+        struct facts f;
+        struct check_case c = { .build = &b, .facts = &f };
+        struct findings out;
+
+        facts_minimal(&f);
+        check(&c, NULL, &out);
+        facts_release(&f);
+        assert_int_equal(findings_status(&out), rows[i].old ? CODE_JOB : 0);
+        if (rows[i].old)
+            assert_string_equal(out.v[0].rule, "tool-too-old");
+        findings_release(&out);
+    }
 }
 
 static void skipped_is_silent(void **state)
@@ -508,6 +608,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(silent_on_healthy),   cmocka_unit_test(nothing_known_is_not_checked),
+        cmocka_unit_test(scripts),
+        cmocka_unit_test(levels),
+        cmocka_unit_test(tools),
         cmocka_unit_test(skipped_is_silent),   cmocka_unit_test(a_silent_probe_is_a_note),
          cmocka_unit_test(lib_not_found),
         cmocka_unit_test(lib_not_found_hints), cmocka_unit_test(lib_of_the_driver),
