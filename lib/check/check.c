@@ -167,8 +167,8 @@ void check(const struct check_case *c, const struct strv *skip, struct findings 
     for (size_t i = 0; check_rules[i]; i++)
         if ((!skip || !strv_has(skip, check_rules[i]->name)) && !str_eq(level_of(c, check_rules[i]->name), "off"))
             run_rule(check_rules[i], c, ret);
-    relent(c, ret);
     move_levels(c, ret);
+    relent(c, ret);
     unique(ret);
     order(ret);
 }
