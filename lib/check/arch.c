@@ -18,12 +18,14 @@ static bool dispatches(const char *soname)
     return false;
 }
 
-static enum fit image_fit(const struct gpu_image *i, const char *capability, const char *isa)
+static enum fit image_fit(const struct gpu_image *i, const struct arch_target *t)
 {
-    switch (compat_image_runs(i, capability, isa)) {
+    if ((i->kind == IMAGE_SASS && t->force) || (i->kind == IMAGE_PTX && t->forbid))
+        return FIT_NONE;
+    switch (compat_image_runs(i, t->capability, t->driver_isa)) {
     case 1: return FIT_SASS;
     case 2: return FIT_PTX;
-    default: return i->kind == IMAGE_PTX && compat_image_runs(i, capability, NULL) ? FIT_PTX_TOO_NEW : FIT_NONE;
+    default: return i->kind == IMAGE_PTX && compat_image_runs(i, t->capability, NULL) ? FIT_PTX_TOO_NEW : FIT_NONE;
     }
 }
 
@@ -36,10 +38,10 @@ struct container {
 };
 
 /* The images of one container, which stand together from *at on, that are, or are not, relocatable code. */
-static void judge_container(const struct gpu_images *l, size_t *at, bool relocatable, const char *capability,
-                            const char *isa, struct container *ret)
+static void judge_container(const struct gpu_images *l, size_t *at, bool relocatable, const struct arch_target *t,
+                            struct container *ret)
 {
-    int device = compat_capability(capability);
+    int device = compat_capability(t->capability);
     uint32_t number = l->v[*at].container;
 
     *ret = (struct container){ .fit = FIT_NONE, .aside = true };
@@ -50,7 +52,7 @@ static void judge_container(const struct gpu_images *l, size_t *at, bool relocat
         if (g->link_stub || g->relocatable != relocatable || g->kind == IMAGE_LTO)
             continue;
         ret->any = true;
-        fit = image_fit(g, capability, isa);
+        fit = image_fit(g, t);
         ret->aside = ret->aside && (g->arch > device || g->suffix);
         ret->specific = ret->specific || (g->suffix && fit == FIT_NONE && g->arch / 10 == device / 10);
         if (fit < ret->fit) {
@@ -62,7 +64,7 @@ static void judge_container(const struct gpu_images *l, size_t *at, bool relocat
 }
 
 /* All containers of one kind of code. whole: one that fits is enough. */
-static void judge_all(const struct gpu_images *l, bool relocatable, bool whole, const char *capability, const char *isa,
+static void judge_all(const struct gpu_images *l, bool relocatable, bool whole, const struct arch_target *t,
                       struct arch_verdict *ret)
 {
     struct container best = { .fit = FIT_NONE }, worst = { .fit = FIT_NO_CODE }, c;
@@ -70,7 +72,7 @@ static void judge_all(const struct gpu_images *l, bool relocatable, bool whole, 
 
     *ret = (struct arch_verdict){ .fit = FIT_NO_CODE };
     for (size_t i = 0; i < l->n;) {
-        judge_container(l, &i, relocatable, capability, isa, &c);
+        judge_container(l, &i, relocatable, t, &c);
         if (!c.any)
             continue;
         ret->containers++;
@@ -93,22 +95,76 @@ static void judge_all(const struct gpu_images *l, bool relocatable, bool whole, 
     snprintf(ret->isa, sizeof(ret->isa), "%s", worst.isa);
 }
 
-void arch_judge(const struct gpu_images *images, const char *soname, const char *capability, const char *driver_isa,
-                struct arch_verdict *ret)
+static void judge_plainly(const struct gpu_images *images, const char *soname, const struct arch_target *t,
+                          struct arch_verdict *ret)
 {
     bool whole = dispatches(soname);
     struct arch_verdict linked;
 
-    judge_all(images, false, whole, capability, driver_isa, ret);
+    judge_all(images, false, whole, t, ret);
     if (ret->fit == FIT_SASS || ret->fit == FIT_PTX)
         return;
     /* separately compiled code (nvcc -rdc): the driver links the relocatable images when each of them fits */
-    judge_all(images, true, whole, capability, driver_isa, &linked);
+    judge_all(images, true, whole, t, &linked);
     if (linked.fit != FIT_NO_CODE && (ret->fit == FIT_NO_CODE || linked.fit < ret->fit)) {
         *ret = linked;
         if (ret->fit == FIT_SASS)
             ret->fit = FIT_PTX; /* linking is compiling, too */
     }
+}
+
+void arch_judge(const struct gpu_images *images, const char *soname, const struct arch_target *t, struct arch_verdict *ret)
+{
+    struct arch_target free_of = { t->capability, t->driver_isa, NULL, NULL };
+    struct arch_verdict without;
+
+    judge_plainly(images, soname, t, ret);
+    if (!t->force && !t->forbid)
+        return;
+    judge_plainly(images, soname, &free_of, &without);
+    if (without.fit != ret->fit)
+        ret->variable = without.fit == FIT_SASS && t->force ? t->force : t->forbid ? t->forbid : t->force;
+}
+
+/* The variable with JIT alone in its name counts before the one with PTX_JIT. */
+static const char *jit_variable(const struct check_case *c, const char *jit, const char *ptx_jit)
+{
+    const char *value = case_var(c, jit);
+
+    if (value && *value)
+        return atoi(value) ? jit : NULL;
+    value = case_var(c, ptx_jit);
+    return value && atoi(value) ? ptx_jit : NULL;
+}
+
+void arch_jit(const struct check_case *c, struct arch_target *t)
+{
+    t->force = jit_variable(c, "CUDA_FORCE_JIT", "CUDA_FORCE_PTX_JIT");
+    t->forbid = jit_variable(c, "CUDA_DISABLE_JIT", "CUDA_DISABLE_PTX_JIT");
+}
+
+char *arch_unset(const struct arch_verdict *v)
+{
+    return xasprintf("unset %s", v->variable);
+}
+
+char *arch_runs_on(const struct gpu_images *images, const char *soname)
+{
+    struct str t = { 0 };
+    int n;
+
+    for (size_t i = 0; (n = compat_known_capability(i)) > 0; i++) {
+        char capability[16];
+        const char *products = compat_products(n);
+        struct arch_verdict v;
+
+        snprintf(capability, sizeof(capability), "%d.%d", n / 10, n % 10);
+        arch_judge(images, soname, &(struct arch_target){ .capability = capability }, &v);
+        if (v.fit == FIT_SASS || v.fit == FIT_PTX)
+            str_addf(&t, "%s%s%s%s%s", t.len ? ", " : "", capability, products ? " (" : "", products ? products : "",
+                     products ? ")" : "");
+    }
+    return t.len ? str_take(&t) : NULL;
 }
 
 static void add_names(struct str *t, const struct gpu_images *l, enum image_kind kind, const char *prefix)
@@ -164,15 +220,17 @@ static bool repeated(const struct facts *f, size_t i)
 static void each_gpu(const struct check_case *c, const char *path, const char *soname, const struct gpu_images *images,
                      arch_f *call, struct findings *out)
 {
-    const char *isa = compat_ptx_isa_of_cuda(driver_cuda(c->facts));
+    struct arch_target t = { .driver_isa = compat_ptx_isa_of_cuda(driver_cuda(c->facts)) };
 
+    arch_jit(c, &t);
     for (size_t i = 0; i < c->facts->gpus.n; i++) {
         const struct facts_gpu *g = &c->facts->gpus.v[i];
         struct arch_verdict v;
 
         if (!compat_capability(g->compute_capability) || repeated(c->facts, i))
             continue;
-        arch_judge(images, soname, g->compute_capability, isa, &v);
+        t.capability = g->compute_capability;
+        arch_judge(images, soname, &t, &v);
         if (v.fit != FIT_NO_CODE)
             call(c, path, images, g, &v, out);
     }
@@ -203,6 +261,8 @@ int arch_each(const struct check_case *c, arch_f *call, struct findings *out, st
     struct walk w = { 0 };
     int rc = 0;
 
+    if (devices_hidden(c)) /* device-not-visible says so */
+        return 0;
     while (rc == 0 && walk_next(c, &w)) {
         struct gpu_images scratch = { 0 };
         const struct gpu_images *images = library_images(c, w.lib, &scratch);

@@ -13,6 +13,8 @@ struct compat_toolkit {
 };
 const struct compat_toolkit *compat_toolkit(const char *cuda); /* NULL unknown */
 int compat_capability(const char *capability);                 /* "9.0" -> 90; 0: none such */
+int compat_known_capability(size_t i);                         /* the i-th that is known, ascending; 0: no more */
+const char *compat_products(int capability);                   /* "A100, A30"; NULL unknown */
 int compat_gcc_of_node(const char *node);                      /* "GLIBCXX_3.4.30" -> 12; 0 unknown */
 
 /* ---- scene.c: what several rules ask of a case ---- */
@@ -77,11 +79,20 @@ struct arch_verdict {
     enum fit fit;
     uint32_t containers, unfit;  /* judged ones; those that do not run */
     bool specific;               /* only the suffix (a, f) is in the way */
+    const char *variable;        /* of the environment, "CUDA_FORCE_PTX_JIT=1", without which the verdict were another; NULL none */
     char isa[16];                /* PTX ISA of the image that fits but for the driver, or that will be compiled */
 };
+struct arch_target {
+    const char *capability, *driver_isa;
+    const char *force, *forbid;  /* the variable by which the driver passes over SASS, or compiles no PTX; NULL none */
+};
 /* One object against one GPU. soname tells the libraries that choose among their images by themselves. */
-void arch_judge(const struct gpu_images *images, const char *soname, const char *capability, const char *driver_isa,
-                struct arch_verdict *ret);
+void arch_judge(const struct gpu_images *images, const char *soname, const struct arch_target *t, struct arch_verdict *ret);
+/* What the program's environment has of CUDA_FORCE_JIT, CUDA_FORCE_PTX_JIT, CUDA_DISABLE_JIT and CUDA_DISABLE_PTX_JIT (CUDA
+ * programming guide, "CUDA environment variables"). */
+void arch_jit(const struct check_case *c, struct arch_target *t);
+/* Where these images run as they are: "8.0 (A100, A30), 8.9 (L40S, L4)"; owned, NULL: nowhere. */
+char *arch_runs_on(const struct gpu_images *images, const char *soname);
 /* "sm_80 sm_86, PTX compute_90 (ISA 8.4)"; owned */
 char *arch_list(const struct gpu_images *images);
 /* Calls back for each object with GPU code and each distinct GPU of the node. -1 (with err) when there is code and the
@@ -89,6 +100,21 @@ char *arch_list(const struct gpu_images *images);
 typedef void arch_f(const struct check_case *c, const char *path, const struct gpu_images *images,
                     const struct facts_gpu *gpu, const struct arch_verdict *v, struct findings *out);
 int arch_each(const struct check_case *c, arch_f *call, struct findings *out, struct err *err);
+/* "unset NAME" of a verdict's variable; owned */
+char *arch_unset(const struct arch_verdict *v);
+/* Does CUDA_VISIBLE_DEVICES hide every GPU of the node that the program runs on? */
+bool devices_hidden(const struct check_case *c);
+
+/* ---- hip.c: HIP code against AMD's GPUs ---- */
+
+/* A target of code, "gfx90a:sramecc+:xnack-" or "gfx10-3-generic", and a GPU, "gfx90a" or with its features. 1 runs, 0 does
+ * not, -1 depends on a feature of the GPU that is not told. Rules: LLVM, "User guide for AMDGPU backend", target ID and generic
+ * processors. */
+int hip_runs(const char *target, const char *gpu);
+/* Findings for each object with HIP code and each AMD GPU of the node. -1 (with err) when there is code and the GPUs are not
+ * known. */
+int hip_each(const struct check_case *c, struct findings *out, struct err *err);
+
 /* "GPU 'NVIDIA H200' (9.0)"; owned */
 char *gpu_words(const struct facts_gpu *g);
 

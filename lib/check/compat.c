@@ -79,6 +79,29 @@ int compat_arch_toolkits(int arch, char suffix, const char **ret_first, const ch
     return -1;
 }
 
+/* NVIDIA's page "CUDA GPU compute capability", some of each. */
+static const struct {
+    int capability;
+    const char *products;
+} products[] = {
+    { 37, "K80" }, { 60, "P100" }, { 61, "P40, GTX 10" }, { 70, "V100" }, { 75, "T4, RTX 20" }, { 80, "A100, A30" },
+    { 86, "A40, A10, RTX 30" }, { 87, "Jetson Orin" }, { 89, "L40S, L4, RTX 40" }, { 90, "H100, H200" },
+    { 100, "B200" }, { 103, "B300" }, { 110, "Jetson Thor" }, { 120, "RTX PRO 6000, RTX 50" }, { 121, "GB10" },
+};
+
+int compat_known_capability(size_t i)
+{
+    return i < COUNT(arch_toolkits) ? arch_toolkits[i].arch : 0;
+}
+
+const char *compat_products(int capability)
+{
+    for (size_t i = 0; i < COUNT(products); i++)
+        if (products[i].capability == capability)
+            return products[i].products;
+    return NULL;
+}
+
 int compat_arch(const char *text, int *ret_arch, char *ret_suffix)
 {
     static const char *const prefixes[] = { "sm_", "compute_", "lto_" };

@@ -14,10 +14,13 @@ static void judge(const struct check_case *c, const char *path, const struct gpu
         return;
     words = gpu_words(gpu);
     list = arch_list(images);
-    remedy = xasprintf("add -gencode arch=compute_%d,code=sm_%d to the build of '%s'", device, device, path_base(path));
+    remedy = v->variable ? arch_unset(v) : xasprintf("add -gencode arch=compute_%d,code=sm_%d to the build of '%s'", device, device, path_base(path));
     finding_explain(findings_add(out, "arch-jit-only", LEVEL_WARN, SCOPE_NODE, path,
-                                 "'%s' has only PTX for %s; it holds %s", path_base(path), words, list),
-                    NULL, "the driver compiles the PTX at the first launch, which can take minutes, and keeps the result "
+                                 "'%s' has %s PTX for %s%s%s; it holds %s", path_base(path), v->variable ? "SASS and" : "only",
+                                 words, v->variable ? ", of which the driver takes the PTX by " : "",
+                                 v->variable ? v->variable : "", list),
+                    v->variable ? "jit-variable" : NULL,
+                    "the driver compiles the PTX at the first launch, which can take minutes, and keeps the result "
                           "in ~/.nv/ComputeCache", remedy);
     free(words);
     free(list);

@@ -6,8 +6,16 @@
 static int eval(const struct check_case *c, struct findings *out, struct err *err)
 {
     struct visible v;
+    const char *list = case_var(c, "CUDA_VISIBLE_DEVICES");
     int rc = visible_devices(c, &v);
 
+    if (devices_hidden(c) && node_has_vendor(c->facts, "nvidia") && case_uses_gpu(c))
+        finding_explain(findings_add(out, "device-not-visible", LEVEL_WARN, SCOPE_JOB, "CUDA_VISIBLE_DEVICES",
+                                     "'%s' hides the %zu GPU%s of %s: the program, which has GPU code, sees no device", list,
+                                     c->facts->gpus.n, c->facts->gpus.n == 1 ? "" : "s", case_node(c)),
+                        "hidden", "every CUDA call ends with error 100, no CUDA-capable device is detected; what can do without "
+                                  "one runs on the CPU",
+                        "unset CUDA_VISIBLE_DEVICES, and let Slurm set it");
     if (rc < 0)
         return case_uses_gpu(c) ? err_set(err, CODE_UNAVAILABLE, "the GPUs of %s are not known", case_node(c))
                                 : 0;
@@ -27,7 +35,7 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
 
 const struct rule rule_device_not_visible = {
     .name = "device-not-visible",
-    .doc = "the first entry of CUDA_VISIBLE_DEVICES names no GPU of the node: the program sees none",
+    .doc = "the first entry of CUDA_VISIBLE_DEVICES names no GPU of the node: the program sees none; a warning where it is empty",
     .level = LEVEL_ERROR,
     .scope = SCOPE_NODE,
     .inputs = CHECK_FACTS | CHECK_RESOLUTION,

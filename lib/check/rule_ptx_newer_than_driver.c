@@ -14,14 +14,15 @@ static void judge(const struct check_case *c, const char *path, const struct gpu
     if (v->fit != FIT_PTX_TOO_NEW)
         return;
     words = gpu_words(gpu);
-    remedy = xasprintf("build '%s' with the toolkit of CUDA %s or older, or add -gencode arch=compute_%d,code=sm_%d; "
+    remedy = v->variable ? arch_unset(v) : xasprintf("build '%s' with the toolkit of CUDA %s or older, or add -gencode arch=compute_%d,code=sm_%d; "
                        "else take a node with a newer driver", path_base(path), cuda, device, device);
     finding_explain(findings_add(out, "ptx-newer-than-driver", LEVEL_ERROR, SCOPE_NODE, path,
-                                 "'%s' has only PTX for %s, and its ISA %s is newer than ISA %s, which the driver%s%s "
-                                 "(CUDA %s) takes", path_base(path), words, v->isa, compat_ptx_isa_of_cuda(cuda),
+                                 "'%s' has %s PTX for %s, and its ISA %s is newer than ISA %s, which the driver%s%s "
+                                 "(CUDA %s) takes", path_base(path),
+                                 v->variable ? "SASS, which a variable forbids, and" : "only", words, v->isa, compat_ptx_isa_of_cuda(cuda),
                                  c->facts->driver.kernel_module ? " " : "",
                                  c->facts->driver.kernel_module ? c->facts->driver.kernel_module : "", cuda),
-                    NULL, "the driver would have to compile the PTX and cannot read it (error 222); minor-version "
+                    v->variable, "the driver would have to compile the PTX and cannot read it (error 222); minor-version "
                           "compatibility does not cover PTX", remedy);
     free(words);
     free(remedy);

@@ -110,16 +110,23 @@ static int names_gpu(const struct facts *f, const char *entry)
     return unknown && (str_starts(entry, "GPU-") || str_starts(entry, "MIG-")) ? -1 : 0;
 }
 
-int visible_devices(const struct check_case *c, struct visible *ret)
+bool devices_hidden(const struct check_case *c)
 {
     static const char *const none[] = { "", "-1", "none", "void", "NoDevFiles" };
     const char *list = c->elsewhere ? NULL : case_var(c, "CUDA_VISIBLE_DEVICES");
-    int known = 1;
 
     for (size_t i = 0; list && i < COUNT(none); i++)
-        if (str_eq(list, none[i]) || str_eq(list, "all"))
-            return 0;
-    if (!list)
+        if (str_eq(list, none[i]))
+            return true;
+    return false;
+}
+
+int visible_devices(const struct check_case *c, struct visible *ret)
+{
+    const char *list = c->elsewhere ? NULL : case_var(c, "CUDA_VISIBLE_DEVICES");
+    int known = 1;
+
+    if (!list || str_eq(list, "all") || devices_hidden(c))
         return 0;
     if (!c->facts->gpus_known)
         return -1;

@@ -41,6 +41,10 @@ done
 elf .hip_fatbin plain.hipfb libhip.so
 tap 0 'a library with HIP code' recon-check --format jsonl --images libhip.so
 has out '"sass":["gfx906","gfx90a:xnack-"]' 'targets'; has out '"what":"HIP"' 'told as HIP'
+for g in gfx906 gfx90a; do tap 0 "judged for $g" recon-check --assume gpu=$g ./libhip.so; lacks out 'error:' 'no error'; done
+tap 75 'judged for a GPU that it has no code for' recon-check --assume gpu=gfx1030 ./libhip.so
+has out "'libhip.so' has no code for AMD GPU gfx1030; it holds gfx906 gfx90a:xnack-" 'told'
+has out 'add --offload-arch=gfx1030' 'with the option'
 elf .hip_fatbin two.hipfb libtwo.so
 tap 0 'two bundles' recon-check --format jsonl --images libtwo.so
 has out '"containers":2' 'are counted'

@@ -116,10 +116,80 @@ static void containers(void **state)
         struct gpu_images l = { .v = (struct gpu_image *)(uintptr_t)rows[i].v, .n = rows[i].n, .containers = 3 };
         struct arch_verdict v;
 
-        arch_judge(&l, rows[i].soname, rows[i].device, rows[i].isa, &v);
+        arch_judge(&l, rows[i].soname, &(struct arch_target){ rows[i].device, rows[i].isa, NULL, NULL }, &v);
         if (v.fit != rows[i].fit || v.unfit != rows[i].unfit)
             fail_msg("%s: fit %d, unfit %u of %u", rows[i].what, (int)v.fit, v.unfit, v.containers);
     }
+}
+
+static void jit_variables(void **state)
+{
+    static const struct {
+        const char *force, *forbid;
+        struct gpu_image v[2];
+        size_t n;
+        enum fit fit;
+        const char *variable;
+    } rows[] = { /* what an H200 did: doc/h200.md */
+        { NULL, NULL, { SM(0, 90), PTX(0, 90, 8, 0) }, 2, FIT_SASS, NULL },
+        { "F", NULL, { SM(0, 90), PTX(0, 90, 8, 0) }, 2, FIT_PTX, "F" },
+        { "F", NULL, { SM(0, 90) }, 1, FIT_NONE, "F" },
+        { "F", NULL, { SM(0, 90), PTX(0, 80, 9, 9) }, 2, FIT_PTX_TOO_NEW, "F" },
+        { NULL, "D", { PTX(0, 80, 8, 0) }, 1, FIT_NONE, "D" },
+        { NULL, "D", { SM(0, 90), PTX(0, 80, 8, 0) }, 2, FIT_SASS, NULL },
+        { "F", "D", { SM(0, 90), PTX(0, 80, 8, 0) }, 2, FIT_NONE, "F" },
+        { "F", NULL, { SM(0, 80) }, 1, FIT_NONE, NULL }, /* unfit anyhow */
+        { NULL, "D", { PTX(0, 100, 8, 7) }, 1, FIT_NONE, NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct gpu_images l = { .v = (struct gpu_image *)(uintptr_t)rows[i].v, .n = rows[i].n, .containers = 1 };
+        struct arch_target t = { "9.0", "9.0", rows[i].force, rows[i].forbid };
+        struct arch_verdict v;
+
+        arch_judge(&l, NULL, &t, &v);
+        if (v.fit != rows[i].fit || !str_eq(v.variable, rows[i].variable))
+            fail_msg("row %zu: fit %d, variable %s", i, (int)v.fit, v.variable ? v.variable : "none");
+    }
+}
+
+static void runs_on(void **state)
+{
+    struct gpu_image v[] = { SM(0, 80) }, a[] = { SMX(0, 90, 'a') }, p[] = { PTX(0, 110, 9, 0) };
+    struct gpu_images l = { .v = v, .n = 1, .containers = 1 };
+    char *text = arch_runs_on(&l, NULL);
+
+    (void)state;
+    assert_string_equal(text, "8.0 (A100, A30), 8.6 (A40, A10, RTX 30), 8.8, 8.9 (L40S, L4, RTX 40)");
+    free(text);
+    l.v = a;
+    text = arch_runs_on(&l, NULL);
+    assert_string_equal(text, "9.0 (H100, H200)");
+    free(text);
+    l.v = p;
+    text = arch_runs_on(&l, NULL);
+    assert_string_equal(text, "11.0 (Jetson Thor), 12.0 (RTX PRO 6000, RTX 50), 12.1 (GB10)");
+    free(text);
+}
+
+static void hip(void **state)
+{
+    static const struct { const char *target, *gpu; int runs; } rows[] = {
+        { "gfx90a", "gfx90a", 1 }, { "gfx906", "gfx90a", 0 }, { "gfx90a", "gfx90", 0 }, { "gfx90", "gfx90a", 0 },
+        { "gfx90a:xnack-", "gfx90a", -1 }, { "gfx90a:xnack-", "gfx90a:xnack-", 1 }, { "gfx90a:xnack+", "gfx90a:xnack-", 0 },
+        { "gfx90a", "gfx90a:sramecc+:xnack-", 1 }, { "gfx90a:sramecc+:xnack-", "gfx90a:sramecc+:xnack-", 1 },
+        { "gfx90a:sramecc-", "gfx90a:sramecc+:xnack-", 0 }, { "gfx90a:sramecc+:xnack+", "gfx90a:sramecc+", -1 },
+        { "gfx9-generic", "gfx906", 1 }, { "gfx9-generic", "gfx90a", 0 }, { "gfx9-generic:xnack-", "gfx906:xnack+", 0 },
+        { "gfx9-4-generic", "gfx942", 1 }, { "gfx10-3-generic", "gfx1030", 1 }, { "gfx10-1-generic", "gfx1030", 0 },
+        { "gfx11-generic", "gfx1151", 1 }, { "gfx12-generic", "gfx1201", 1 }, { "gfx1030", NULL, 0 }, { "gfx1030", "9.0", 0 },
+        { "", "gfx906", 0 }, { "gfx10-3-generic", "", 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (hip_runs(rows[i].target, rows[i].gpu) != rows[i].runs)
+            fail_msg("%s on %s: %d", rows[i].target, rows[i].gpu ? rows[i].gpu : "nothing", hip_runs(rows[i].target, rows[i].gpu));
 }
 
 static void lists(void **state)
@@ -136,7 +206,7 @@ static void lists(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drivers), cmocka_unit_test(images), cmocka_unit_test(containers), cmocka_unit_test(lists),
+        cmocka_unit_test(drivers), cmocka_unit_test(images), cmocka_unit_test(containers), cmocka_unit_test(jit_variables), cmocka_unit_test(runs_on), cmocka_unit_test(hip), cmocka_unit_test(lists),
     };
 
     return cmocka_run_group_tests_name("compat", tests, NULL, NULL);

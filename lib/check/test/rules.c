@@ -425,7 +425,8 @@ static void arch(void **state)
     image(&closure(&s)->libs.v[0], (struct gpu_image){ .kind = IMAGE_SASS, .arch = 80 });
     f = only(&s, "arch-no-image");
     says(f, "'app' has no code for GPU 'NVIDIA H100' (compute capability 9.0); it holds sm_80");
-    assert_non_null(strstr(f->remedy, "-gencode arch=compute_90,code=sm_90"));
+    assert_string_equal(f->remedy, "add -gencode arch=compute_90,code=sm_90 (CUDA 11.8 or newer) to the build of 'app'; as it is it "
+                                   "runs on compute capability 8.0 (A100, A30), 8.6 (A40, A10, RTX 30), 8.8, 8.9 (L40S, L4, RTX 40)");
     assert_int_equal(facts_assume(&s.f, "gpu=8.0,8.9", NULL), 0);
     assert_int_equal(judge(&s), 0);
     assert_int_equal(facts_assume(&s.f, "gpu=7.5,8.6,10.0,7.5", NULL), 0);
@@ -436,6 +437,81 @@ static void arch(void **state)
     assert_int_equal(only(&s, "arch-jit-only")->level, LEVEL_WARN);
     assert_int_equal(facts_assume(&s.f, "driver.cuda=12.2", NULL), 0);
     says(only(&s, "ptx-newer-than-driver"), "its ISA 8.5 is newer than ISA 8.2");
+    end(&s);
+}
+
+static void arch_by_variables(void **state)
+{
+    const struct finding *f;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    image(&closure(&s)->libs.v[0], (struct gpu_image){ .kind = IMAGE_SASS, .arch = 90 });
+    s.c.received = (char *[]){ (char *)"CUDA_FORCE_PTX_JIT=1", NULL };
+    f = only(&s, "arch-no-image");
+    says(f, "CUDA_FORCE_PTX_JIT makes the driver pass over SASS, and 'app' has no PTX for GPU 'NVIDIA H100'");
+    assert_string_equal(f->hint, "jit-variable");
+    assert_string_equal(f->remedy, "unset CUDA_FORCE_PTX_JIT");
+    assert_int_equal(f->scope, SCOPE_JOB);
+    s.c.received = (char *[]){ (char *)"CUDA_FORCE_PTX_JIT=0", NULL };
+    assert_int_equal(judge(&s), 0);
+    s.c.received = (char *[]){ (char *)"CUDA_DISABLE_PTX_JIT=1", NULL };
+    assert_int_equal(judge(&s), 0); /* there is SASS */
+    s.c.received = (char *[]){ (char *)"CUDA_FORCE_PTX_JIT=1", (char *)"CUDA_FORCE_JIT=0", NULL };
+    assert_int_equal(judge(&s), 0); /* the one counts before the other */
+    image(&closure(&s)->libs.v[0], (struct gpu_image){ .kind = IMAGE_PTX, .arch = 80, .major = 8, .minor = 5 });
+    s.c.received = (char *[]){ (char *)"CUDA_FORCE_JIT=1", NULL };
+    f = only(&s, "arch-jit-only");
+    says(f, "'app' has SASS and PTX for GPU 'NVIDIA H100' (compute capability 9.0), of which the driver takes the PTX by CUDA_FORCE_JIT");
+    assert_string_equal(f->remedy, "unset CUDA_FORCE_JIT");
+    closure(&s)->libs.v[0].object.images.v[0].arch = 80;
+    s.c.received = (char *[]){ (char *)"CUDA_DISABLE_PTX_JIT=1", NULL };
+    f = only(&s, "arch-no-image");
+    says(f, "CUDA_DISABLE_PTX_JIT makes the driver compile no PTX, and 'app' has no SASS for");
+    assert_non_null(strstr(f->cause, "error 223"));
+    /* no device at all: nothing is judged against the GPUs of the node */
+    s.c.received = (char *[]){ (char *)"CUDA_VISIBLE_DEVICES=", NULL };
+    closure(&s)->libs.v[0].object.images.v[1].arch = 100;
+    f = only(&s, "device-not-visible");
+    assert_int_equal(f->level, LEVEL_WARN);
+    assert_string_equal(f->hint, "hidden");
+    says(f, "'' hides the 1 GPU of gpu017");
+    assert_int_equal(facts_assume(&s.f, "gpu=none", NULL), 0);
+    assert_int_equal(judge(&s), 0);
+    end(&s);
+
+    begin(&s); /* a program without GPU code */
+    s.c.received = (char *[]){ (char *)"CUDA_VISIBLE_DEVICES=", NULL };
+    assert_int_equal(judge(&s), 0);
+    end(&s);
+}
+
+static void arch_of_amd(void **state)
+{
+    const struct finding *f;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    strv_add(&closure(&s)->libs.v[0].object.images.hip, "gfx906");
+    strv_add(&closure(&s)->libs.v[0].object.images.hip, "gfx90a:xnack-");
+    assert_int_equal(facts_assume(&s.f, "gpu=gfx906", NULL), 0);
+    assert_int_equal(judge(&s), 0);
+    assert_int_equal(facts_assume(&s.f, "gpu=gfx1030", NULL), 0);
+    f = only(&s, "arch-no-image");
+    says(f, "'app' has no code for AMD GPU gfx1030; it holds gfx906 gfx90a:xnack-");
+    assert_string_equal(f->remedy, "add --offload-arch=gfx1030 to the build of 'app', or take a node with one of the GPUs that it "
+                                   "holds code for");
+    assert_int_equal(facts_assume(&s.f, "gpu=gfx90a", NULL), 0); /* its mode is not known */
+    assert_int_equal(only(&s, "arch-no-image")->level, LEVEL_NOTE);
+    assert_int_equal(findings_status(&s.out), 0);
+    assert_int_equal(facts_assume(&s.f, "gpu=gfx942", NULL), 0);
+    strv_add(&closure(&s)->libs.v[0].object.images.hip, "gfx9-4-generic");
+    assert_int_equal(judge(&s), 0);
+    s.f.gpus_known = false;
+    judge(&s);
+    assert_non_null(strstr(not_checked(&s, "arch-no-image"), "has HIP code, but the GPUs of the node are not known"));
     end(&s);
 }
 
@@ -617,7 +693,7 @@ int main(void)
         cmocka_unit_test(lib_corrupt),         cmocka_unit_test(audit_library), cmocka_unit_test(lib_wrong_class),
         cmocka_unit_test(symver_missing),      cmocka_unit_test(symver_of_another_node),
         cmocka_unit_test(glibc_too_old),       cmocka_unit_test(arch),
-        cmocka_unit_test(arch_not_known),      cmocka_unit_test(arch_per_container),
+        cmocka_unit_test(arch_by_variables), cmocka_unit_test(arch_of_amd), cmocka_unit_test(arch_not_known),      cmocka_unit_test(arch_per_container),
         cmocka_unit_test(driver),              cmocka_unit_test(cuda_home),
         cmocka_unit_test(environment),         cmocka_unit_test(ordered_by_what_to_fix_first),
         cmocka_unit_test(registry),
