@@ -158,6 +158,19 @@ int golden_smooth(struct recon_ctx *ctx, const struct recon_kernel *kernel, cons
 int golden_normals(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
 int golden_subdivide(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
 
+/* ---- transforms ---- */
+
+struct transform {
+    double t[12]; /* 3 x 4 by rows */
+    double n[9];  /* of normals, up to their length: the inverse transpose */
+    bool flip;    /* a reflection: faces are turned */
+};
+/* CODE_USAGE: a matrix of another length, a last row that is not 0 0 0 1, no inverse. */
+int transform_plan(struct recon_ctx *ctx, const struct recon_value *params, struct transform *ret);
+int golden_transform(struct recon_ctx *ctx, const struct recon_kernel *kernel); /* of a mesh */
+int transform_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
+int points_transform_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
+
 /* ---- tiny closed inputs for self-tests ---- */
 
 /* The octahedron of radius 1, outward: 6 vertices, 8 faces; arrays of the caller. */

@@ -52,6 +52,7 @@ const struct recon_param mesh_clean_params[] = {
     { "min_faces", "", "components of fewer faces go", "0", RECON_INT, 0, 4e9, 0 },
     { "largest", "", "keep so many components of most faces; 0: all", "0", RECON_INT, 0, 4e9, 0 },
     { "unused", "", "remove vertices in no face", "true", RECON_BOOL, 0, 0, 0 },
+    { "split", "", "a vertex of several fans of faces becomes one a fan", "true", RECON_BOOL, 0, 0, 0 },
     END_PARAM,
 };
 const struct recon_param mesh_fill_params[] = {
@@ -79,6 +80,14 @@ const struct recon_param mesh_normals_params[] = {
 const struct recon_param mesh_simplify_params[] = {
     { "faces", "", "wanted at most; 0: vertices says it", "0", RECON_INT, 0, 4e9, 0 },
     { "vertices", "", "wanted at most, of those in faces; 0: faces says it", "0", RECON_INT, 0, 4e9, 0 },
+    END_PARAM,
+};
+const struct recon_param transform_params[] = {
+    { "from", "", "axes of the input: opencv: x right, y down, z forward; opengl: y up, z backward; openni: y up, z forward, left-handed",
+      "opencv", RECON_CHOICE, 0, 0, "opencv|opengl|openni" },
+    { "to", "", "axes of the result", "opencv", RECON_CHOICE, 0, 0, "opencv|opengl|openni" },
+    { "scale", "", "times every coordinate: 0.001 from millimetres to metres", "1", RECON_FLOAT, 1e-12, 1e12, 0 },
+    { "matrix", "", "16 numbers by rows, applied last; its last row is 0 0 0 1; empty: none", "", RECON_VEC, -1e12, 1e12, 0 },
     END_PARAM,
 };
 const struct recon_port check_sign_in[] = { { "mesh", RECON_MESH, 0, "closed for parity" },

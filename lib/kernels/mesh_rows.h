@@ -33,9 +33,9 @@ extern const struct recon_port mesh_check_in[], mesh_check_out[];
 extern const struct recon_param mesh_check_params[];
 
 #define MESH_CLEAN_NAME "mesh.clean"
-#define MESH_CLEAN_DOC "Merge equal vertices, remove degenerate, repeated and non-manifold faces, small components, unused vertices"
+#define MESH_CLEAN_DOC "Merge equal vertices, remove degenerate, repeated and non-manifold faces, part fans, remove small components, unused vertices"
 enum { MESH_CLEAN_MERGE, MESH_CLEAN_DEGENERATE, MESH_CLEAN_REPEATED, MESH_CLEAN_NON_MANIFOLD, MESH_CLEAN_ORIENT, MESH_CLEAN_MIN_FACES,
-       MESH_CLEAN_LARGEST, MESH_CLEAN_UNUSED };
+       MESH_CLEAN_LARGEST, MESH_CLEAN_UNUSED, MESH_CLEAN_SPLIT };
 enum { MESH_CLEAN_KEEP, MESH_CLEAN_OUTWARD };
 extern const struct recon_port mesh_one_in[], mesh_one_out[]; /* mesh to mesh */
 extern const struct recon_param mesh_clean_params[];
@@ -69,6 +69,14 @@ extern const struct recon_param mesh_normals_params[];
 #define MESH_SIMPLIFY_DOC "Fewer triangles by collapsing edges of least quadric error; borders stay exactly"
 enum { MESH_SIMPLIFY_FACES, MESH_SIMPLIFY_VERTICES };
 extern const struct recon_param mesh_simplify_params[];
+
+#define MESH_TRANSFORM_NAME "mesh.transform"
+#define MESH_TRANSFORM_DOC "Another system of axes, unit or place for a mesh; a reflection reverses the winding of its faces"
+#define POINTS_TRANSFORM_NAME "points.transform"
+#define POINTS_TRANSFORM_DOC "Another system of axes, unit or place for points and their normals"
+enum { TRANSFORM_FROM, TRANSFORM_TO, TRANSFORM_SCALE, TRANSFORM_MATRIX };
+enum { AXES_OPENCV, AXES_OPENGL, AXES_OPENNI };
+extern const struct recon_param transform_params[];
 
 #define CHECK_SIGN_NAME "mesh.check_sign"
 #define CHECK_SIGN_DOC "Which points lie inside a mesh: parity with an exact rule for ties, or winding number for open meshes"

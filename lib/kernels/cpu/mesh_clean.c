@@ -7,7 +7,7 @@
 struct clean {
     struct recon_ctx *ctx;
     struct recon_mesh m;
-    uint64_t merged, degenerate, repeated, non_manifold, turned, small, unused;
+    uint64_t merged, degenerate, repeated, non_manifold, split, turned, small, unused;
 };
 
 static uint32_t hash_place(const float *p)
@@ -134,6 +134,98 @@ static int mark_non_manifold(struct clean *c, const struct topo *t, uint8_t *gon
     }
     c->ctx->host->free(c->ctx, s);
     return 0;
+}
+
+/* room for more vertices, which are copies: copies[i] is what vertex n + i is one of */
+static int grow(struct clean *c, const uint32_t *copies, uint64_t more)
+{
+    struct recon_mesh *m = &c->m, g = *m;
+    uint64_t n = m->vertices;
+    const struct recon_host *host = c->ctx->host;
+
+    g.xyz = host->alloc(c->ctx, 12 * (n + more));
+    g.normals = m->normals ? host->alloc(c->ctx, 12 * (n + more)) : NULL;
+    g.rgb = m->rgb ? host->alloc(c->ctx, 3 * (n + more)) : NULL;
+    if (!g.xyz || (m->normals && !g.normals) || (m->rgb && !g.rgb)) {
+        host->free(c->ctx, g.xyz);
+        host->free(c->ctx, g.normals);
+        host->free(c->ctx, g.rgb);
+        return -1;
+    }
+    for (uint64_t i = 0; i < n + more; i++) {
+        uint64_t from = i < n ? i : copies[i - n];
+
+        memcpy(g.xyz + 3 * i, m->xyz + 3 * from, 12);
+        if (g.normals)
+            memcpy(g.normals + 3 * i, m->normals + 3 * from, 12);
+        if (g.rgb)
+            memcpy(g.rgb + 3 * i, m->rgb + 3 * from, 3);
+    }
+    g.vertices = n + more;
+    host->free(c->ctx, m->xyz);
+    host->free(c->ctx, m->normals);
+    host->free(c->ctx, m->rgb);
+    *m = g;
+    return 0;
+}
+
+/* The fan of a vertex's lowest corner keeps it; each other gets a copy at the end, in the order of their lowest corners.
+ * corner: of each, the lowest of its fan; to: the fan's vertex, at that corner */
+static int part_fans(struct clean *c, const struct topo *t, uint32_t *corner, uint8_t *fans, uint32_t *to)
+{
+    uint32_t *copies = NULL, more = 0, n = 0;
+    int rc;
+
+    topo_fans(t, corner, fans);
+    for (uint32_t h = 0; h < 3 * t->faces; h++)
+        more += t->edge_of[h] != TOPO_NONE && corner[h] == h && fans[t->index[h]] > 1;
+    if (more == 0)
+        return 0;
+    if (c->m.vertices + more >= UINT32_MAX)
+        return c->ctx->host->fail(c->ctx, CODE_DATA, NULL, "mesh", "%llu vertices and a copy for each of %u fans are more than %u",
+                                  (unsigned long long)c->m.vertices, more, UINT32_MAX);
+    if (!(copies = c->ctx->host->alloc(c->ctx, 4 * (uint64_t)more)))
+        return -1;
+    for (uint32_t h = 0; h < 3 * t->faces; h++) {
+        uint32_t v = t->index[h];
+
+        if (t->edge_of[h] == TOPO_NONE || fans[v] < 2)
+            continue;
+        if (set_root(corner, h) == h) { /* its fan's first corner: fans 3 says that one has the vertex already */
+            to[h] = fans[v] == 2 ? v : (uint32_t)c->m.vertices + n;
+            if (fans[v] > 2)
+                copies[n++] = v;
+            fans[v] = 3;
+        }
+        c->m.index[h] = to[set_root(corner, h)];
+    }
+    c->split = n;
+    rc = grow(c, copies, n);
+    c->ctx->host->free(c->ctx, copies);
+    return rc;
+}
+
+static int split(struct clean *c)
+{
+    const struct recon_host *host = c->ctx->host;
+    uint32_t *corner = host->alloc(c->ctx, 12 * c->m.faces + 4), *to = host->alloc(c->ctx, 12 * c->m.faces + 4), *index = NULL;
+    uint8_t *fans = host->alloc(c->ctx, c->m.vertices + 1);
+    struct topo t = { 0 };
+    int rc = corner && to && fans ? topo_build(c->ctx, &c->m, &t) : -1;
+
+    if (rc == 0 && !(index = host->alloc(c->ctx, 12 * c->m.faces + 4)))
+        rc = -1;
+    if (rc == 0) {
+        memcpy(index, c->m.index, 12 * c->m.faces); /* the faces as they were, while they change */
+        t.index = index;
+        rc = part_fans(c, &t, corner, fans, to);
+    }
+    topo_release(c->ctx, &t);
+    host->free(c->ctx, corner);
+    host->free(c->ctx, to);
+    host->free(c->ctx, fans);
+    host->free(c->ctx, index);
+    return rc;
 }
 
 static void turn_face(uint32_t *v)
@@ -340,9 +432,11 @@ static int steps(struct clean *c, const struct recon_value *p, uint8_t *gone)
         return -1;
     if (p[MESH_CLEAN_NON_MANIFOLD].i && drop_by_edges(c, false, gone))
         return -1;
-    if ((p[MESH_CLEAN_MIN_FACES].i || p[MESH_CLEAN_LARGEST].i) && drop_parts(c, p, gone))
-        return -1;
     if (p[MESH_CLEAN_ORIENT].i == MESH_CLEAN_OUTWARD && orient(c))
+        return -1;
+    if (p[MESH_CLEAN_SPLIT].i && split(c)) /* after the faces lie as they stay: its order is that of their corners */
+        return -1;
+    if ((p[MESH_CLEAN_MIN_FACES].i || p[MESH_CLEAN_LARGEST].i) && drop_parts(c, p, gone))
         return -1;
     return p[MESH_CLEAN_UNUSED].i ? drop_unused(c) : 0;
 }
@@ -352,10 +446,12 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     const struct recon_mesh *m = in[0];
 
     (void)ctx;
-    (void)p;
     if (!m)
         return 0;
-    cost->host_bytes = 27 * m->vertices + 13 * m->faces + 20 * m->vertices + 64 + topo_bytes(m->vertices, m->faces) + 24 * m->faces;
+    /* the copy, flags and two tables; parting fans: three tables of corners and at worst a vertex a corner, twice while they move */
+    cost->host_bytes = 47 * m->vertices + 37 * m->faces + 64 + topo_bytes(m->vertices, m->faces);
+    if (p[MESH_CLEAN_SPLIT].i)
+        cost->host_bytes += 28 * m->vertices + 36 * m->faces + 31 * 3 * m->faces;
     cost->moved_bytes = 54 * m->vertices + 72 * m->faces;
     cost->items = m->faces;
     return 0;
@@ -388,9 +484,9 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     }
     ctx->host->log(ctx, RECON_NOTE, NULL, "mesh",
                    "%llu vertices merged; faces removed: %llu degenerate, %llu repeated, %llu at non-manifold edges, %llu in small "
-                   "components; %llu faces turned; %llu unused vertices removed",
+                   "components; %llu vertices added where fans met; %llu faces turned; %llu unused vertices removed",
                    (unsigned long long)c.merged, (unsigned long long)c.degenerate, (unsigned long long)c.repeated,
-                   (unsigned long long)c.non_manifold, (unsigned long long)c.small, (unsigned long long)c.turned, (unsigned long long)c.unused);
+                   (unsigned long long)c.non_manifold, (unsigned long long)c.small, (unsigned long long)c.split, (unsigned long long)c.turned, (unsigned long long)c.unused);
     bound(ctx, in, p, cost);
     *(struct recon_mesh *)out[0] = c.m;
     return 0;
@@ -401,7 +497,7 @@ static int selftest(struct recon_ctx *ctx)
 {
     float xyz[3 * (OCTA_V + 2)] = { 0 };
     uint32_t index[3 * (OCTA_F + 3)];
-    struct recon_value p[8] = { { .i = 1 }, { .i = 1 }, { .i = 1 }, { .i = 1 }, { .i = 1 }, { .i = 0 }, { .i = 0 }, { .i = 1 } };
+    struct recon_value p[9] = { { .i = 1 }, { .i = 1 }, { .i = 1 }, { .i = 1 }, { .i = 1 }, { .i = 0 }, { .i = 0 }, { .i = 1 }, { .i = 1 } };
     struct recon_mesh m = { .vertices = OCTA_V + 2, .faces = OCTA_F + 3, .xyz = xyz, .index = index }, r = { 0 };
     struct recon_cost cost = { 0 };
     struct census c;

@@ -1,5 +1,5 @@
-/* Holes: border half-edges are followed around their fans to loops; a loop without a vertex twice gets the triangulation of
- * least area (dynamic programming; Barequet and Sharir 1995, Liepa 2003), a long one the shortest diagonal after the
+/* Holes: border half-edges are followed around their fans to loops; one that meets a vertex twice is cut there into loops that
+ * do not. Such a loop gets the triangulation of least area (dynamic programming; Barequet and Sharir 1995, Liepa 2003), a long one the shortest diagonal after the
  * other. No diagonal is taken that is an edge already, so that no edge gets a third face. */
 #include "config.h"
 #include "kernels/cpu/mesh_cpu.h"
@@ -15,12 +15,14 @@ struct fill {
     struct topo t;
     uint64_t border, most;
     uint8_t *walked;    /* a half-edge */
-    uint32_t *stamp;    /* of a vertex: number of the loop that saw it */
-    uint32_t *loop;     /* vertices of the loop, in the order of the new faces */
+    uint32_t *place;    /* of a vertex: where the path has it, if it has */
+    uint32_t *border_h; /* half-edges of the whole loop */
+    uint32_t *path;     /* those of them that are not cut off yet, no vertex twice */
+    uint32_t *loop;     /* vertices of the loop to fill, in the order of the new faces */
     uint64_t *added;    /* diagonals, open addressing, 0: free */
     uint64_t slots;
     uint32_t *face;     /* new faces */
-    uint64_t faces, filled, too_long, twice, blocked, broken;
+    uint64_t faces, filled, too_long, cut, blocked, broken;
 };
 
 static bool is_border(const struct topo *t, uint32_t h)
@@ -241,12 +243,36 @@ static int triangulate(struct fill *f, uint32_t n, bool *done)
 
 /* ---- loops ---- */
 
-/* Follows the loop of h; 0: broken or a vertex twice or too long (counted), else its vertices in f->loop. */
-static uint32_t trace(struct fill *f, uint32_t from, uint32_t number)
+/* the n half-edges of a loop without a vertex twice */
+static int fill_loop(struct fill *f, const uint32_t *h, uint64_t n)
 {
-    uint64_t n = 0;
-    bool twice = false;
+    bool done = false;
+
+    if (n > f->most) {
+        f->too_long++;
+        return 0;
+    }
+    for (uint64_t i = 0; i < n; i++) /* the hole's faces go the other way along the border */
+        f->loop[i] = f->t.index[h[n - 1 - i]];
+    /* a triangle on its own has a back, no hole */
+    if (n < 3 || (n == 3 && f->t.index[topo_prev(h[0])] == f->t.index[h[2]])) {
+        f->blocked++;
+        return 0;
+    }
+    if (triangulate(f, (uint32_t)n, &done))
+        return -1;
+    f->filled += done;
+    f->blocked += !done;
+    return f->ctx->host->cancelled(f->ctx) ? f->ctx->host->fail(f->ctx, CODE_DEADLINE, NULL, "mesh", "stopped after %llu holes",
+                                                                (unsigned long long)f->filled)
+                                           : 0;
+}
+
+/* The half-edges of the loop of `from` into border_h; 0: it breaks at a non-manifold place. */
+static uint64_t trace(struct fill *f, uint32_t from)
+{
     uint32_t h = from;
+    uint64_t n = 0;
 
     do {
         if (f->walked[h]) { /* into a chain that broke before */
@@ -254,55 +280,43 @@ static uint32_t trace(struct fill *f, uint32_t from, uint32_t number)
             return 0;
         }
         f->walked[h] = 1;
-        twice = twice || f->stamp[f->t.index[h]] == number;
-        f->stamp[f->t.index[h]] = number;
-        f->loop[n++] = f->t.index[h];
+        f->border_h[n++] = h;
         h = follow(&f->t, h);
         if (h == TOPO_NONE) {
             f->broken += n;
             return 0;
         }
     } while (h != from);
-    if (twice || n < 3) {
-        f->twice++;
-        return 0;
-    }
-    if (n > f->most) {
-        f->too_long++;
-        return 0;
-    }
-    for (uint64_t i = 0; i < n / 2; i++) { /* the hole's faces go the other way along the border */
-        uint32_t x = f->loop[i];
+    return n;
+}
 
-        f->loop[i] = f->loop[n - 1 - i];
-        f->loop[n - 1 - i] = x;
+/* What lies between two visits of a vertex is a loop of its own; what is left at the end is the last. */
+static int fill_parts(struct fill *f, uint64_t n)
+{
+    uint64_t top = 0;
+
+    for (uint64_t i = 0; i < n; i++) {
+        uint32_t v = f->t.index[f->border_h[i]], at = f->place[v];
+
+        if (at < top && f->t.index[f->path[at]] == v) {
+            f->cut++;
+            if (fill_loop(f, f->path + at, top - at))
+                return -1;
+            top = at;
+        }
+        f->place[v] = (uint32_t)top;
+        f->path[top++] = f->border_h[i];
     }
-    return (uint32_t)n;
+    return fill_loop(f, f->path, top);
 }
 
 static int fill_all(struct fill *f)
 {
-    uint32_t number = 0;
-
     for (uint32_t h = 0; h < 3 * f->m->faces; h++) {
-        uint32_t n;
-        bool done = false;
+        uint64_t n = f->walked[h] || !is_border(&f->t, h) ? 0 : trace(f, h);
 
-        if (f->walked[h] || !is_border(&f->t, h))
-            continue;
-        if (!(n = trace(f, h, ++number)))
-            continue;
-        /* a triangle on its own has a back, no hole */
-        if (n == 3 && f->t.index[topo_prev(h)] == f->loop[0] + f->loop[1] + f->loop[2] - f->t.index[h] - f->t.index[topo_next(h)]) {
-            f->blocked++;
-            continue;
-        }
-        if (triangulate(f, n, &done))
+        if (n && fill_parts(f, n))
             return -1;
-        f->filled += done;
-        f->blocked += !done;
-        if (f->ctx->host->cancelled(f->ctx))
-            return f->ctx->host->fail(f->ctx, CODE_DEADLINE, NULL, "mesh", "stopped after %llu holes", (unsigned long long)f->filled);
     }
     return 0;
 }
@@ -317,12 +331,13 @@ static int prepare(struct fill *f)
         f->border += topo_count(&f->t, e) == 1;
     for (f->slots = 16; f->slots < 4 * f->border; f->slots *= 2)
         ;
-    if (!(f->walked = host->alloc(f->ctx, 3 * f->m->faces)) || !(f->stamp = host->alloc(f->ctx, 4 * f->m->vertices)) ||
+    if (!(f->walked = host->alloc(f->ctx, 3 * f->m->faces)) || !(f->place = host->alloc(f->ctx, 4 * f->m->vertices)) ||
+        !(f->border_h = host->alloc(f->ctx, 4 * f->border + 4)) || !(f->path = host->alloc(f->ctx, 4 * f->border + 4)) ||
         !(f->loop = host->alloc(f->ctx, 4 * f->border + 4)) || !(f->added = host->alloc(f->ctx, 8 * f->slots)) ||
         !(f->face = host->alloc(f->ctx, 12 * f->border + 12)))
         return -1;
     memset(f->walked, 0, 3 * f->m->faces);
-    memset(f->stamp, 0, 4 * f->m->vertices);
+    memset(f->place, 0, 4 * f->m->vertices);
     memset(f->added, 0, 8 * f->slots);
     return 0;
 }
@@ -349,15 +364,15 @@ static int give(struct fill *f, struct recon_mesh *ret)
 
 static void tell(const struct fill *f)
 {
-    uint64_t left = f->too_long + f->twice + f->blocked;
+    uint64_t left = f->too_long + f->blocked;
 
-    f->ctx->host->log(f->ctx, RECON_NOTE, NULL, "mesh", "%llu holes filled with %llu faces", (unsigned long long)f->filled,
-                      (unsigned long long)f->faces);
+    f->ctx->host->log(f->ctx, RECON_NOTE, NULL, "mesh", "%llu holes filled with %llu faces; borders that met a vertex twice were cut there %llu times",
+                      (unsigned long long)f->filled, (unsigned long long)f->faces, (unsigned long long)f->cut);
     if (left || f->broken)
         f->ctx->host->log(f->ctx, RECON_WARN, NULL, "mesh",
-                          "%llu holes are left: %llu longer than %llu edges, %llu that meet a vertex twice, %llu without a triangulation that "
-                          "repeats no edge; %llu border edges at non-manifold places: mesh.clean helps",
-                          (unsigned long long)left, (unsigned long long)f->too_long, (unsigned long long)f->most, (unsigned long long)f->twice,
+                          "%llu holes are left: %llu longer than %llu edges, %llu without a triangulation that repeats no edge; %llu border "
+                          "edges at non-manifold places: mesh.clean helps",
+                          (unsigned long long)left, (unsigned long long)f->too_long, (unsigned long long)f->most,
                           (unsigned long long)f->blocked, (unsigned long long)f->broken);
 }
 
@@ -370,7 +385,7 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     if (!m)
         return 0;
     /* a border of every edge at worst */
-    cost->host_bytes = topo_bytes(m->vertices, m->faces) + 31 * m->vertices + (15 + 48 + 3 * 84) * m->faces + sizeof(struct table) + 65536;
+    cost->host_bytes = topo_bytes(m->vertices, m->faces) + 31 * m->vertices + (15 + 48 + 3 * 92) * m->faces + sizeof(struct table) + 65536;
     cost->moved_bytes = 12 * m->vertices + 72 * m->faces;
     cost->items = m->faces;
     return 0;
@@ -391,7 +406,9 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     cost->items = f.faces;
     topo_release(ctx, &f.t);
     ctx->host->free(ctx, f.walked);
-    ctx->host->free(ctx, f.stamp);
+    ctx->host->free(ctx, f.place);
+    ctx->host->free(ctx, f.border_h);
+    ctx->host->free(ctx, f.path);
     ctx->host->free(ctx, f.loop);
     ctx->host->free(ctx, f.added);
     ctx->host->free(ctx, f.face);

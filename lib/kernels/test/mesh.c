@@ -11,8 +11,7 @@
 #include "data/data.h"
 #include "kernels/mesh_rows.h"
 #include "kernels/plan.h"
-#include "kernels/test/ctx.h"
-#include "kernels/test/mesh_check.h"
+#include "kernels/test/made.h"
 
 static const struct recon_module *cpu, *ref;
 static char dir[] = "/tmp/recon-mesh-test.XXXXXX";
@@ -29,131 +28,58 @@ static int teardown(void **state)
     return dir_remove(dir);
 }
 
-static uint32_t next_random(uint32_t *s)
+static const double matrices[4][16] = { { 0 },
+                                        { 0, -1, 0, 5, 1, 0, 0, 6, 0, 0, 1, 7, 0, 0, 0, 1 },
+                                        { 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1 },
+                                        { 0.3, 0.2, -0.7, 1e4, 2, -0.5, 0.25, -3, 0.125, 1, 3, 0.1, 0, 0, 0, 1 } };
+
+/* a reflection turns the faces: the volume keeps its sign, normals look out; what has no inverse is refused */
+static void transformed(void **state)
 {
-    *s = *s * 1664525u + 1013904223u;
-    return *s >> 8;
-}
-
-static float uniform(uint32_t *s) /* -1 to 1 */
-{
-    return (float)next_random(s) / (1 << 23) - 1;
-}
-
-/* ---- meshes made here; released with free_mesh ---- */
-
-static struct recon_mesh mesh_of(uint64_t vertices, uint64_t faces)
-{
-    return (struct recon_mesh){ .vertices = vertices, .faces = faces, .xyz = xcalloc(3 * vertices + 1, 4), .index = xcalloc(3 * faces + 1, 4) };
-}
-
-static void free_mesh(struct recon_mesh *m)
-{
-    free(m->xyz);
-    free(m->normals);
-    free(m->rgb);
-    free(m->index);
-    *m = (struct recon_mesh){ 0 };
-}
-
-/* n x n points in the plane, triangles up, a bump of height h */
-static struct recon_mesh grid(uint32_t n, float h)
-{
-    struct recon_mesh m = mesh_of(n * n, 2 * (n - 1) * (n - 1));
-    uint32_t *f = m.index;
-
-    for (uint32_t i = 0; i < n * n; i++) {
-        m.xyz[3 * i] = (float)(i / n);
-        m.xyz[3 * i + 1] = (float)(i % n);
-        m.xyz[3 * i + 2] = h * sinf((float)(i / n)) * cosf((float)(i % n) / 2);
-    }
-    for (uint32_t i = 0; i + 1 < n; i++)
-        for (uint32_t j = 0; j + 1 < n; j++) {
-            uint32_t a = i * n + j;
-
-            memcpy(f, (uint32_t[]){ a, a + n, a + 1, a + 1, a + n, a + n + 1 }, 24);
-            f += 6;
-        }
-    return m;
-}
-
-/* the golden sphere through marching cubes */
-static struct recon_mesh sphere(uint32_t n)
-{
-    struct recon_volume v = { .dim = { n, n, n }, .origin = { -1, -1, -1 }, .voxel = 2.0 / (n - 1), .truncation = 1, .tsdf = xmalloc((size_t)n * n * n * 4) };
-    const struct recon_kernel *k = test_kernel(cpu, MC_NAME);
-    struct recon_value *p = test_params(k);
-    struct recon_cost cost = { 0 };
-    struct recon_mesh m = { 0 };
+    static const double flat[16] = { 1, 0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1 };
+    struct recon_value *p = test_params(test_kernel(cpu, MESH_TRANSFORM_NAME));
+    struct recon_mesh m = sphere(24), n, a;
+    struct mesh_facts f;
     struct test_ctx t;
 
-    test_ctx_init(&t, NULL, NULL, 1);
-    golden_sphere(v.tsdf, n);
-    assert_int_equal(k->run(&t.ctx, (const void *[]){ &v, NULL }, p, (void *[]){ &m, NULL }, &cost), 0);
-    free(v.tsdf);
+    (void)state;
+    test_ctx_init(&t, NULL, NULL, 2);
+    assert_int_equal(run_mesh(&t, cpu, MESH_NORMALS_NAME, &m, NULL, &n), 0);
+    for (int from = 0; from < 3; from++)
+        for (int to = 0; to < 3; to++)
+            for (int k = 0; k < 3; k++) {
+                p[TRANSFORM_FROM].i = from;
+                p[TRANSFORM_TO].i = to;
+                p[TRANSFORM_MATRIX] = (struct recon_value){ .v = matrices[k], .n = k ? 16 : 0 };
+                assert_int_equal(run_mesh(&t, cpu, MESH_TRANSFORM_NAME, &n, p, &a), 0);
+                mesh_facts(&a, &f);
+                assert_true(f.volume > 1.3 && f.open == 0);
+                for (uint64_t v = 0; v < a.vertices; v++) { /* along the radius, about the new middle */
+                    double dot = 0;
+
+                    for (uint64_t i = 0; i < 3; i++)
+                        dot += (double)a.normals[3 * v + i] * ((double)a.xyz[3 * v + i] - (k ? matrices[k][4 * i + 3] : 0)) / 0.7;
+                    assert_true(dot > 0.97);
+                }
+                test_slot_free(&t, RECON_MESH, &a);
+            }
+    p[TRANSFORM_MATRIX] = (struct recon_value){ .v = flat, .n = 16 };
+    assert_int_equal(run_mesh(&t, cpu, MESH_TRANSFORM_NAME, &n, p, &a), -1);
+    assert_int_equal(t.code, CODE_USAGE);
+    assert_non_null(strstr(t.text, "no inverse"));
+    p[TRANSFORM_MATRIX].n = 12;
+    assert_int_equal(run_mesh(&t, cpu, MESH_TRANSFORM_NAME, &n, p, &a), -1);
+    assert_non_null(strstr(t.text, "16 are wanted"));
+    test_slot_free(&t, RECON_MESH, &n);
+    assert_int_equal(t.live, 0);
+    free_mesh(&m);
     free(p);
-    return m;
-}
-
-/* anything: few vertices, so that edges and faces repeat */
-static struct recon_mesh garbage(uint32_t seed)
-{
-    uint32_t n = 3 + next_random(&seed) % 12, f = 1 + next_random(&seed) % 30;
-    struct recon_mesh m = mesh_of(n, f);
-
-    m.rgb = xmalloc(3 * n);
-    for (uint32_t i = 0; i < 3 * n; i++) {
-        m.xyz[i] = (float)(next_random(&seed) % 4);
-        m.rgb[i] = (uint8_t)next_random(&seed);
-    }
-    for (uint32_t i = 0; i < 3 * f; i++)
-        m.index[i] = next_random(&seed) % n;
-    return m;
-}
-
-/* what was taken stays below what was said before; 2 KiB for what malloc adds */
-static void within(const struct test_ctx *t, const char *name, const struct recon_cost *most)
-{
-    if (t->peak > most->host_bytes + 2048)
-        fail_msg("%s took %llu bytes, %llu were said", name, (unsigned long long)t->peak, (unsigned long long)most->host_bytes);
-}
-
-static int run_mesh(struct test_ctx *t, const struct recon_module *mod, const char *name, const struct recon_mesh *m, struct recon_value *p,
-                    struct recon_mesh *r)
-{
-    const struct recon_kernel *k = test_kernel(mod, name);
-    struct recon_value *def = p ? NULL : test_params(k);
-    struct recon_cost cost = { 0 }, most = { 0 };
-    int rc;
-
-    *r = (struct recon_mesh){ 0 };
-    assert_int_equal(k->bound(&t->ctx, (const void *[]){ m, NULL }, p ? p : def, &most), 0);
-    most.host_bytes += t->bytes;
-    t->peak = t->bytes;
-    rc = k->run(&t->ctx, (const void *[]){ m, NULL }, p ? p : def, (void *[]){ r, NULL }, &cost);
-    within(t, name, &most);
-    free(def);
-    return rc;
-}
-
-static void same_mesh(const struct recon_mesh *a, const struct recon_mesh *b)
-{
-    assert_int_equal(a->vertices, b->vertices);
-    assert_int_equal(a->faces, b->faces);
-    assert_memory_equal(a->xyz, b->xyz, 12 * a->vertices);
-    assert_memory_equal(a->index, b->index, 12 * a->faces);
-    assert_int_equal(!a->normals, !b->normals);
-    assert_int_equal(!a->rgb, !b->rgb);
-    if (a->normals)
-        assert_memory_equal(a->normals, b->normals, 12 * a->vertices);
-    if (a->rgb)
-        assert_memory_equal(a->rgb, b->rgb, 3 * a->vertices);
 }
 
 /* each kernel that has a reference gives its bits, on anything, for any number of threads */
 static void references(void **state)
 {
-    static const char *const names[] = { MESH_SMOOTH_NAME, MESH_NORMALS_NAME, MESH_SUBDIVIDE_NAME };
+    static const char *const names[] = { MESH_SMOOTH_NAME, MESH_NORMALS_NAME, MESH_SUBDIVIDE_NAME, MESH_TRANSFORM_NAME };
 
     (void)state;
     for (uint32_t round = 0; round < 400; round++)
@@ -169,6 +95,11 @@ static void references(void **state)
                 p[MESH_SMOOTH_BORDER].i = round >> 2 & 1;
                 p[MESH_SMOOTH_ITERATIONS].i = 1 + round % 4;
             }
+            if (k == 3) {
+                p[TRANSFORM_FROM].i = round % 3;
+                p[TRANSFORM_TO].i = round / 3 % 3;
+                p[TRANSFORM_MATRIX] = (struct recon_value){ .v = matrices[round % 4], .n = round % 4 ? 16 : 0 };
+            }
             if (k == 2)
                 p[MESH_SUBDIVIDE_LEVELS].i = 1 + (round >> 1 & 1);
             assert_int_equal(run_mesh(&t, cpu, names[k], &m, p, &a), 0);
@@ -182,30 +113,12 @@ static void references(void **state)
         }
 }
 
-static struct str census_text(const struct recon_module *mod, const struct recon_mesh *m)
-{
-    struct recon_value *p = test_params(test_kernel(mod, MESH_CHECK_NAME));
-    char *path = path_join(dir, p[MESH_CHECK_FILE].s);
-    struct recon_mesh r;
-    struct str text = { 0 };
-    struct test_ctx t;
-
-    test_ctx_init(&t, NULL, dir, 1);
-    assert_int_equal(run_mesh(&t, mod, MESH_CHECK_NAME, m, p, &r), 0);
-    assert_int_equal(file_read(path, 4096, &text, NULL), 0);
-    assert_int_equal(t.live, 0);
-    test_ctx_release(&t);
-    free(path);
-    free(p);
-    return text;
-}
-
 static void census(void **state)
 {
     (void)state;
     for (uint32_t round = 0; round < 500; round++) {
         struct recon_mesh m = round < 490 ? garbage(round) : grid(3 + round % 10, 1);
-        struct str a = census_text(cpu, &m), b = census_text(ref, &m);
+        struct str a = census_text(cpu, dir, &m), b = census_text(ref, dir, &m);
 
         assert_string_equal(a.s, b.s);
         str_release(&a);
@@ -231,107 +144,6 @@ static void refused(void **state)
         assert_int_equal(t.live, 0);
     }
     free_mesh(&m);
-}
-
-/* ---- clean, fill ---- */
-
-static void cleaned(void **state)
-{
-    (void)state;
-    for (uint32_t round = 0; round < 600; round++) {
-        struct recon_mesh m = garbage(round), a, again;
-        struct recon_value *p = test_params(test_kernel(cpu, MESH_CLEAN_NAME));
-        struct mesh_facts f;
-        struct str text;
-        struct test_ctx t;
-
-        test_ctx_init(&t, NULL, NULL, 1);
-        p[MESH_CLEAN_ORIENT].i = round & 1;
-        p[MESH_CLEAN_MIN_FACES].i = round % 3;
-        if (run_mesh(&t, cpu, MESH_CLEAN_NAME, &m, p, &a)) {
-            assert_string_equal(t.rule, "empty-result");
-            assert_int_equal(t.live, 0);
-        } else {
-            mesh_facts(&a, &f);
-            assert_int_equal(f.bad + f.unused, 0);
-            text = census_text(cpu, &a);
-            assert_non_null(strstr(text.s, "\"degenerate\": 0,\n  \"zero_area\": 0,\n  \"repeated\": 0,"));
-            assert_non_null(strstr(text.s, "\"non_manifold\": 0,"));
-            str_release(&text);
-            p[MESH_CLEAN_MIN_FACES].i = 0;
-            assert_int_equal(run_mesh(&t, cpu, MESH_CLEAN_NAME, &a, p, &again), 0);
-            same_mesh(&a, &again); /* twice is once */
-            test_slot_free(&t, RECON_MESH, &a);
-            test_slot_free(&t, RECON_MESH, &again);
-            assert_int_equal(t.live, 0);
-        }
-        free_mesh(&m);
-        free(p);
-    }
-}
-
-static void holes(void **state)
-{
-    uint32_t seed = 3;
-    int told = 0;
-
-    (void)state;
-    for (int round = 0; round < 40; round++) { /* a sphere with faces taken away, and anything */
-        struct recon_mesh m = round < 20 ? sphere(16) : garbage((uint32_t)round), a;
-        struct mesh_facts before, after;
-        uint64_t k = 0;
-        struct test_ctx t;
-
-        test_ctx_init(&t, NULL, NULL, 1);
-        for (uint64_t f = 0; round < 20 && f < m.faces; f++)
-            if (next_random(&seed) % (200 / (uint32_t)(round + 1)) || f == 0)
-                memmove(m.index + 3 * k++, m.index + 3 * f, 12);
-        m.faces = round < 20 ? k : m.faces;
-        mesh_facts(&m, &before);
-        assert_int_equal(run_mesh(&t, cpu, MESH_FILL_NAME, &m, NULL, &a), 0);
-        mesh_facts(&a, &after);
-        assert_memory_equal(a.index, m.index, 12 * m.faces);
-        assert_true(after.repeated <= before.repeated);
-        if (round < 20) { /* what is told closed is closed */
-            assert_true(before.open > 0 && after.open < before.open && after.repeated == 0);
-            assert_true(t.warnings ? after.open > 0 : after.open == 0);
-            told += !t.warnings;
-        }
-        test_slot_free(&t, RECON_MESH, &a);
-        assert_int_equal(t.live, 0);
-        free_mesh(&m);
-    }
-    assert_true(told > 0);
-}
-
-/* a grid's border of n edges: left, by dynamic programming, by shortest diagonals; the closed one has chi 2 */
-static void long_hole(void **state)
-{
-    static const uint32_t sides[] = { 4, 20, 120 };
-
-    (void)state;
-    for (size_t i = 0; i < COUNT(sides); i++) {
-        struct recon_mesh m = grid(sides[i], 0.3f), a;
-        uint32_t border = 4 * (sides[i] - 1);
-        struct recon_value p[1] = { { .i = border - 1 } };
-        struct mesh_facts f;
-        struct test_ctx t;
-
-        test_ctx_init(&t, NULL, NULL, 1);
-        assert_int_equal(run_mesh(&t, cpu, MESH_FILL_NAME, &m, p, &a), 0);
-        assert_int_equal(a.faces, m.faces);
-        assert_int_equal(t.warnings, 1);
-        test_slot_free(&t, RECON_MESH, &a);
-        test_ctx_reset(&t);
-        p[0].i = border;
-        assert_int_equal(run_mesh(&t, cpu, MESH_FILL_NAME, &m, p, &a), 0);
-        assert_int_equal(a.faces, m.faces + border - 2);
-        mesh_facts(&a, &f);
-        assert_int_equal(f.open + f.repeated, 0);
-        assert_int_equal(f.euler, 2);
-        test_slot_free(&t, RECON_MESH, &a);
-        free_mesh(&m);
-    }
 }
 
 /* ---- smooth, subdivide, normals ---- */
@@ -434,131 +246,6 @@ static void normals(void **state)
         test_slot_free(&t, RECON_MESH, &a);
     }
     free_mesh(&m);
-}
-
-/* ---- simplify ---- */
-
-static int by_bytes(const void *a, const void *b)
-{
-    return memcmp(a, b, 24);
-}
-
-/* border edges as pairs of places, sorted */
-static float *border_of(const struct recon_mesh *m, uint64_t *n)
-{
-    float *e = xmalloc(72 * m->faces + 24);
-
-    *n = 0;
-    for (uint64_t f = 0; f < m->faces; f++)
-        for (uint64_t i = 0; i < 3; i++) {
-            uint32_t a = m->index[3 * f + i], b = m->index[3 * f + (i + 1) % 3];
-            bool paired = false;
-
-            for (uint64_t g = 0; !paired && g < m->faces; g++)
-                for (uint64_t k = 0; k < 3; k++)
-                    paired = paired || (m->index[3 * g + k] == b && m->index[3 * g + (k + 1) % 3] == a);
-            if (!paired) {
-                memcpy(e + 6 * *n, m->xyz + 3 * (uint64_t)a, 12);
-                memcpy(e + 6 * *n + 3, m->xyz + 3 * (uint64_t)b, 12);
-                ++*n;
-            }
-        }
-    qsort(e, *n, 24, by_bytes);
-    return e;
-}
-
-static void simplified(void **state)
-{
-    struct recon_mesh m = grid(24, 0.4f), a;
-    struct recon_value p[2] = { { .i = 300 }, { .i = 0 } };
-    uint64_t n, k;
-    float *before, *after;
-    struct mesh_facts f, g;
-    struct test_ctx t;
-
-    (void)state;
-    memmove(m.index + 600, m.index + 606, 12 * (m.faces - 202)); /* a hole */
-    m.faces -= 2;
-    before = border_of(&m, &n);
-    assert_int_equal(n, 96);
-    test_ctx_init(&t, NULL, NULL, 1);
-    assert_int_equal(run_mesh(&t, cpu, MESH_SIMPLIFY_NAME, &m, p, &a), 0);
-    assert_true(a.faces <= 300 && a.faces >= 298 && t.warnings == 0);
-    mesh_facts(&m, &f);
-    mesh_facts(&a, &g);
-    assert_int_equal(g.euler, f.euler);
-    assert_int_equal(g.repeated + g.bad + g.unused, 0);
-    after = border_of(&a, &k);
-    assert_int_equal(k, n);
-    assert_memory_equal(before, after, 24 * n);
-    test_slot_free(&t, RECON_MESH, &a);
-    p[0].i = 1; /* more than the border allows */
-    assert_int_equal(run_mesh(&t, cpu, MESH_SIMPLIFY_NAME, &m, p, &a), 0);
-    assert_string_equal(t.warned_rule, "simplify-target-not-reached");
-    assert_true(a.faces >= 94);
-    free(after);
-    after = border_of(&a, &k);
-    assert_int_equal(k, n);
-    assert_memory_equal(before, after, 24 * n);
-    test_slot_free(&t, RECON_MESH, &a);
-    free(before);
-    free(after);
-    free_mesh(&m);
-}
-
-static void simplified_closed(void **state)
-{
-    static const int64_t wanted[] = { 9000, 2000, 200, 4, 1 };
-    struct recon_mesh m = sphere(64), a;
-
-    (void)state;
-    for (size_t i = 0; i < COUNT(wanted); i++) {
-        struct recon_value p[2] = { { .i = wanted[i] }, { .i = 0 } };
-        struct mesh_facts f;
-        struct test_ctx t;
-
-        test_ctx_init(&t, NULL, NULL, 1);
-        assert_int_equal(run_mesh(&t, cpu, MESH_SIMPLIFY_NAME, &m, p, &a), 0);
-        mesh_facts(&a, &f);
-        assert_int_equal(f.open + f.repeated + f.bad + f.unused, 0);
-        assert_int_equal(f.euler, 2);
-        assert_true(a.faces >= 4 && (t.warnings || a.faces <= (uint64_t)wanted[i]));
-        if (wanted[i] >= 2000) {
-            double most = 0;
-
-            for (uint64_t v = 0; v < a.vertices; v++) {
-                const float *x = a.xyz + 3 * v;
-
-                most = fmax(most, fabs(sqrt((double)x[0] * x[0] + (double)x[1] * x[1] + (double)x[2] * x[2]) - 0.7));
-            }
-            assert_true(most < 0.004);
-            assert_true(fabs(f.volume / (4.0 / 3 * M_PI * 0.343) - 1) < 0.01);
-        }
-        test_slot_free(&t, RECON_MESH, &a);
-        p[0].i = 0;
-        p[1].i = 500; /* by vertices: closed, so F = 2 (V - 2) */
-        assert_int_equal(run_mesh(&t, cpu, MESH_SIMPLIFY_NAME, &m, p, &a), 0);
-        assert_int_equal(a.vertices, 500);
-        assert_int_equal(a.faces, 996);
-        test_slot_free(&t, RECON_MESH, &a);
-        assert_int_equal(t.live, 0);
-    }
-    free_mesh(&m);
-    for (uint32_t round = 0; round < 400; round++) { /* anything: no worse than it was */
-        struct recon_value p[2] = { { .i = 2 }, { .i = 0 } };
-        struct mesh_facts f, g;
-        struct test_ctx t;
-
-        m = garbage(round);
-        test_ctx_init(&t, NULL, NULL, 1);
-        assert_int_equal(run_mesh(&t, cpu, MESH_SIMPLIFY_NAME, &m, p, &a), 0);
-        mesh_facts(&m, &f);
-        mesh_facts(&a, &g);
-        assert_true(g.repeated <= f.repeated);
-        test_slot_free(&t, RECON_MESH, &a);
-        assert_int_equal(t.live, 0);
-        free_mesh(&m);
-    }
 }
 
 /* ---- points ---- */
@@ -798,10 +485,8 @@ static void signs_of_scan(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(references),  cmocka_unit_test(census),           cmocka_unit_test(refused),        cmocka_unit_test(cleaned),
-        cmocka_unit_test(holes),       cmocka_unit_test(long_hole),        cmocka_unit_test(smoothing),      cmocka_unit_test(subdivision),
-        cmocka_unit_test(normals),     cmocka_unit_test(simplified),       cmocka_unit_test(simplified_closed),
-        cmocka_unit_test(points_references), cmocka_unit_test(sphere_normals), cmocka_unit_test(voxels),     cmocka_unit_test(signs),
+        cmocka_unit_test(transformed), cmocka_unit_test(references),  cmocka_unit_test(census),           cmocka_unit_test(refused),        cmocka_unit_test(smoothing),      cmocka_unit_test(subdivision),
+        cmocka_unit_test(normals),     cmocka_unit_test(points_references), cmocka_unit_test(sphere_normals), cmocka_unit_test(voxels),     cmocka_unit_test(signs),
         cmocka_unit_test(signs_of_scan),
     };
 
