@@ -264,6 +264,19 @@ static struct events *launcher_events(void)
     return events_from_fd((int)n, ms0);
 }
 
+/* Why there was no dataset to tell it by. */
+static void tell_failure(struct events *e, const struct err *err)
+{
+    enum scope scope = err->code == CODE_NODE ? SCOPE_NODE : err->code == CODE_DATA ? SCOPE_DATA : SCOPE_JOB;
+    struct findings one = { 0 };
+
+    if (!e)
+        return;
+    findings_add(&one, "runner-failed", LEVEL_ERROR, scope, "recon-run", "%s", err->text);
+    events_finding(e, &one.v[0]);
+    findings_release(&one);
+}
+
 static int64_t number_of_env(const char *name, int64_t other)
 {
     const char *s = getenv(name);
@@ -286,8 +299,10 @@ static int run_task(const struct options *o, struct setup *s)
     rc = device_choose(&s->modules, o->device, &s->device, &err);
     if (rc == 0)
         rc = task_run(&t, &err);
-    if (rc && !t.failed) /* a dataset's own failure was told when it happened */
+    if (rc && !t.failed) { /* a dataset's own failure was told when it happened */
         cli_fail(&err);
+        tell_failure(t.events, &err);
+    }
     if (t.events)
         events_close(t.events, NULL);
     if (t.done + t.failed + t.skipped)
@@ -357,6 +372,13 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     rc = check_options(&o, &err) || set_up(&o, &s, &err);
     take_signals(); /* until here an end at once leaves nothing behind */
+    if (rc && o.run) {
+        struct events *e = launcher_events();
+
+        tell_failure(e, &err);
+        if (e)
+            events_close(e, NULL);
+    }
     if (rc)
         rc = cli_fail(&err);
     else if (o.list)

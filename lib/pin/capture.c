@@ -323,7 +323,7 @@ static int capture_objects(struct capture *x, struct pin *p, struct err *err)
     return rc;
 }
 
-int pin_capture(const struct pin_request *r, struct pin *ret, struct strv *ret_left, struct err *err)
+static int capture(const struct pin_request *r, struct pin *ret, struct strv *ret_left, struct err *err)
 {
     struct capture x = { .r = r, .reusable = true, .left = ret_left };
     struct pin p = { 0 };
@@ -359,5 +359,18 @@ int pin_capture(const struct pin_request *r, struct pin *ret, struct strv *ret_l
     loader_release(&x.l);
     loader_release(&x.other);
     free(x.toolkit);
+    return rc;
+}
+
+int pin_capture(const struct pin_request *r, struct pin *ret, struct strv *ret_left, struct err *err)
+{
+    struct pin_request steady = *r;
+    struct strv env = { 0 };
+    int rc;
+
+    pin_steady_environment(r->env, &env);
+    steady.env = env.n ? env.v : r->env;
+    rc = capture(&steady, ret, ret_left, err);
+    strv_release(&env);
     return rc;
 }

@@ -76,6 +76,25 @@ static void add_pattern(struct pin *p, const char *pattern, char *const *env)
     }
 }
 
+void pin_steady_environment(char *const *env, struct strv *ret)
+{
+    const char *path = env ? env_get(env, "LD_LIBRARY_PATH") : NULL;
+    struct strv parts = { 0 };
+    struct str t = { 0 };
+
+    for (; env && *env; env++)
+        strv_add(ret, *env);
+    if (!path)
+        return;
+    strv_split(&parts, path, ":;");
+    for (size_t i = 0; i < parts.n; i++)
+        if (*parts.v[i])
+            str_addf(&t, "%s%s", t.len ? ":" : "", parts.v[i]);
+    env_set(ret, "LD_LIBRARY_PATH", t.len ? t.s : NULL);
+    str_release(&t);
+    strv_release(&parts);
+}
+
 void pin_add_variables(struct pin *p, const struct pin_request *r)
 {
     for (const struct pin_default *d = pin_default_variables; d->name; d++) {

@@ -7,6 +7,8 @@
 struct pin_object *pin_add_object(struct pin *p); /* with the rows' defaults */
 
 /* Of the environment and the host (here.c). reusable: everything resolved, so the search may be spared later. */
+/* env without empty elements of LD_LIBRARY_PATH, which mean whatever folder a job happens to be in. */
+void pin_steady_environment(char *const *env, struct strv *ret);
 void pin_add_variables(struct pin *p, const struct pin_request *r);
 void pin_add_setting(struct pin *p, char *const *env, const char *prefix); /* prefix NULL: the active one */
 void pin_add_host(struct pin *p);

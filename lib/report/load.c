@@ -11,6 +11,8 @@ enum { DAMAGED_SHOWN = 20 };
 struct mark {
     bool published, bad; /* bad: it did not pass when it was verified */
     uint32_t file; /* the last events file that spoke of it, from 1 */
+    bool killed;   /* that attempt was ended from without, in submission sub */
+    uint32_t sub;
 };
 
 struct loading {
@@ -78,6 +80,7 @@ struct file {
     struct finding stop; /* the last error since the last dataset's end; texts of the events */
     const struct event_end *end;
     uint64_t datasets; /* events of that type */
+    uint32_t sub;
 };
 
 static void outcome(struct file *f, uint64_t i, const struct report_dataset *o)
@@ -87,6 +90,8 @@ static void outcome(struct file *f, uint64_t i, const struct report_dataset *o)
     uint32_t attempts = d->attempts + (f->l->marks[i].file != f->l->file);
 
     f->l->marks[i].file = f->l->file;
+    f->l->marks[i].sub = f->sub;
+    f->l->marks[i].killed = false;
     if (d->state == STATE_DONE && (o->state != STATE_DONE || o->reason)) { /* a reason: another had published it */
         d->attempts = attempts;
         return;
@@ -155,6 +160,12 @@ static void see(struct file *f, const struct event *e)
     }
 }
 
+/* Not one that failed by itself before the attempt was ended. */
+static bool by_signal(const struct report_dataset *d)
+{
+    return d->state == STATE_FAILED && d->exit > 128;
+}
+
 /* What the end of an attempt says about the datasets of its slot that no event spoke of. */
 static void settle_slot(struct file *f, const uint32_t *list, uint32_t n)
 {
@@ -175,11 +186,13 @@ static void settle_slot(struct file *f, const uint32_t *list, uint32_t n)
             snprintf(reason, sizeof(reason), "the attempt was ended by signal %d before this dataset was done", end->signal);
         else
             snprintf(reason, sizeof(reason), "the attempt ended with status %d before this dataset was done", end->exit);
-        o.reason = reason;
+        o.reason = f->stop.rule ? f->stop.text : reason;
     }
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         if (f->l->marks[list[i]].file != f->l->file)
             outcome(f, list[i], &o);
+        f->l->marks[list[i]].killed = end && str_eq(end->status, "killed") && by_signal(&f->l->r->datasets[list[i]]);
+    }
     free(stop);
 }
 
@@ -199,7 +212,7 @@ static const struct submap *map_of(struct loading *l, uint32_t sub)
 static int see_file(void *arg, uint32_t sub, uint32_t slot, uint32_t attempt, const char *path, struct err *err)
 {
     struct loading *l = arg;
-    struct file f = { .l = l };
+    struct file f = { .l = l, .sub = sub };
     struct events_read events = { 0 };
     const uint32_t *list;
     struct err why = { 0 };
@@ -227,10 +240,24 @@ static void see_bad(struct loading *l, uint64_t i)
     struct report_dataset *d = &l->r->datasets[i];
     struct err why = { 0 };
 
-    if (run_judge(l->r->run, i, NULL, NULL, true, &why) == RESULT_GOOD)
+    d->rule = "result-damaged";
+    if (run_judge(l->r->run, i, NULL, NULL, true, &why) == RESULT_GOOD) {
         err_set(&why, CODE_IO, "its result is of another env.pin or pipeline.conf than the run has now");
+        d->rule = "result-outdated";
+    }
     d->state = STATE_FAILED;
     d->reason = report_text_of(l->r, why.text);
+}
+
+/* What was running when its submission was called off, and was tried in none after it. */
+static void see_cut_off(struct loading *l)
+{
+    for (uint64_t i = 0; i < l->r->n; i++)
+        for (size_t k = 0; l->marks[i].killed && k < l->r->submissions.n; k++)
+            if (l->r->submissions.v[k].sub == l->marks[i].sub && l->r->submissions.v[k].cancelled) {
+                l->r->datasets[i].state = STATE_CANCELLED;
+                l->r->datasets[i].reason = report_text_of(l->r, "it was cancelled while it ran");
+            }
 }
 
 /* What waits in a submission that was called off, and in none after it. */
@@ -276,6 +303,7 @@ static int load(struct loading *l, struct err *err)
     if (run_submissions(r->run, &r->submissions, &why))
         add_damage(r, why.text);
     see_cancelled(l);
+    see_cut_off(l);
     if (run_bad_nodes(r->run, &nodes, &why))
         add_damage(r, why.text);
     r->bad_nodes = nodes.n;

@@ -14,7 +14,7 @@ enum state {
     STATE_REFUSED, /* the launcher said no before the program began */
     STATE_SKIPPED, /* a task had no time left for it */
     STATE_LOST,    /* an attempt without an end: lost or running */
-    STATE_CANCELLED, /* its submission was called off before any attempt */
+    STATE_CANCELLED, /* its submission was called off before any attempt, or while it ran */
 };
 enum { STATES = STATE_CANCELLED + 1 };
 extern const struct name state_names[]; /* "waiting" ... */

@@ -6,6 +6,7 @@
  *   finding LEVEL SCOPE RULE OBJECT TEXT                         alarm DATASET RULE TEXT
  *   step DATASET NAME KERNEL MS    dataset DATASET STATUS EXIT MS VERTICES FACES [REASON]
  *   publish DATASET FILE CONTENT   end STATUS EXIT SIGNAL        raw TEXT (to the events file, no newline)
+ *   cancel SUB
  *
  * Words are separated by single blanks; the last one holds the rest of the line. */
 #include "config.h"
@@ -171,6 +172,11 @@ static int do_end(struct fake *f, char **w, struct err *err)
     return 0;
 }
 
+static int do_cancel(struct fake *f, char **w, struct err *err)
+{
+    return run_submit_cancelled(f->run, (uint32_t)number(w[0]), err);
+}
+
 static int do_raw(struct fake *f, char **w, struct err *err)
 {
     if (write(events_fd(f->events), w[0], strlen(w[0])) < 0)
@@ -188,6 +194,7 @@ static const struct command {
     { "bad-node", 2, 2, do_bad_node }, { "finding", 5, 5, do_finding }, { "alarm", 3, 3, do_alarm },
     { "step", 4, 4, do_step },       { "dataset", 6, 7, do_dataset },   { "publish", 3, 3, do_publish },
     { "end", 3, 3, do_end },         { "raw", 1, 1, do_raw },
+    { "cancel", 1, 1, do_cancel },
 };
 
 static int obey(struct fake *f, char *line, struct err *err)

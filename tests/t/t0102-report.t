@@ -76,6 +76,30 @@ tap 0 'a second submission' recon-report "$T/run"
 row '^hall +done +3 +1' 'done after failed'
 row '^office +failed .*another reason' 'the latest attempt counts'
 
+# called off while it ran: cancelled, but for what had failed by itself; tried again later, that counts
+fake off <<EOF || exit 99
+create $T/list.txt
+map 0 2 0 1 2 3 4
+submit 0 local 4712
+attempt 0 0 gpu017
+dataset 0 failed 65 9 0 0 no valid pose
+end killed 143 15
+attempt 0 1 gpu018
+dataset 2 failed 143 9 0 0 ended by signal 15
+end killed 143 15
+cancel 0
+map 1 1 3
+submit 1 local 4713
+attempt 1 0 gpu018
+end killed 143 15
+EOF
+tap 0 'a run that was called off' recon-report "$T/off"
+row '^kitchen +failed .*no valid pose' 'what had failed by itself'
+row '^office +cancelled .*it was cancelled while it ran' 'what was not begun in a task that ran'
+row '^hall +cancelled .*it was cancelled while it ran' 'what was running'
+row '^cellar +failed .*ended by signal 15' 'a later submission that nobody called off'
+row '^attic +cancelled .*before it began' 'what waited'
+
 # names are foreign text
 printf '{"path":"/a","name":"esc\\u001b[31m"}\n{"path_b64":"L/8=","name":"q\\"x,y"}\n' >"$T/odd.jsonl"
 printf 'create %s\n' "$T/odd.jsonl" | fake odd || exit 99
@@ -83,6 +107,18 @@ tap 0 'odd names' recon-report "$T/odd"
 lacks "$T/out" "$(printf '\033')" 'no control character reaches the terminal'
 tap 0 'odd names as CSV' recon-report -f csv "$T/odd"
 has "$T/out" '1,"q""x,y",waiting' 'are quoted'
+
+# the runner ended before its first dataset: its own words
+fake early <<EOF || exit 99
+create $T/list.txt
+map 0 1 0
+attempt 0 0 n1
+finding error job runner-failed recon-run kernel 'x.y' is in no module
+end failed 78 0
+EOF
+tap 0 'a runner that ended early' recon-report "$T/early"
+row "^kitchen +failed .*kernel 'x.y' is in no module, on n1" 'its reason is the dataset'"'"'s'
+has "$T/out" 'failed by runner-failed 1' 'and is counted'
 
 # more than 200
 i=0; while [ $i -lt 260 ]; do echo "scan-$i"; i=$((i + 1)); done >"$T/many.txt"

@@ -29,6 +29,7 @@ cat >"$T/want" <<'END'
 #SBATCH --open-mode=append
 # recon-submit V, template default.sbatch. Needs no ~/.bashrc, no module, no --export.
 
+set -e
 umask 0027
 export SLURM_EXPORT_ENV=ALL
 export CUDA_HOME='/opt/cuda-13'
@@ -83,7 +84,7 @@ tap 0 "the project's template" bare recon-submit --dry-run --datasets list.txt -
 has "$T/out" '#SBATCH --account=site' 'is taken'
 sed 's/@LAUNCH@/@LUNCH@/' templates/default.sbatch >templates/bad.sbatch
 tap 64 'an unknown placeholder' bare recon-submit --dry-run --set template=bad --datasets list.txt -- cat {dataset}
-has "$T/err" "bad.sbatch:8: unknown placeholder '@LUNCH@'" 'is refused with file and line'
+has "$T/err" "bad.sbatch:9: unknown placeholder '@LUNCH@'" 'is refused with file and line'
 one_line "$T/err" 'in one line'
 chmod 666 templates/default.sbatch
 tap 77 'a template that others may write' bare recon-submit --dry-run --datasets list.txt -- cat {dataset}
