@@ -19,12 +19,13 @@ static const uint8_t *at(const struct cache *c, uint64_t off, uint64_t n)
     return off <= c->bytes.len && c->bytes.len - off >= n ? (const uint8_t *)c->bytes.s + off : NULL;
 }
 
+/* A text that the end of the file cuts is ended there, as the zeros behind a mapped file end it for the loader. */
 static const char *text(const struct cache *c, uint64_t off)
 {
-    return off < c->bytes.len && memchr(c->bytes.s + off, 0, c->bytes.len - (size_t)off) ? c->bytes.s + off : NULL;
+    return off < c->bytes.len ? c->bytes.s + off : NULL;
 }
 
-/* The names that entries refer to by number: extension section 1. */
+/* The names that entries refer to by number: extension section 1. With one section that ends beyond the file none counts. */
 static void parse_names(struct cache *c, uint64_t base, uint32_t offset)
 {
     const uint8_t *p = offset ? at(c, base + offset, 8) : NULL;
@@ -36,9 +37,11 @@ static void parse_names(struct cache *c, uint64_t base, uint32_t offset)
     for (uint32_t i = 0; i < n && i < 64; i++) {
         const uint8_t *s = at(c, base + offset + 8 + 16 * (uint64_t)i, 16);
 
-        if (!s)
+        if (!s || !at(c, base + get32(s + 8), get32(s + 12))) {
+            c->n_names = 0;
             return;
-        if (get32(s) == 1 && at(c, base + get32(s + 8), get32(s + 12))) {
+        }
+        if (get32(s) == 1) {
             c->names = (size_t)(base + get32(s + 8));
             c->n_names = get32(s + 12) / 4;
         }
@@ -181,13 +184,20 @@ const char *cache_find(const struct cache *c, const char *name, int machine, int
     size_t low = 0, high = c->count, best_rank = SIZE_MAX;
     const char *best = NULL, *key;
 
-    while (low < high) { /* the first entry whose key is not above name; the order is descending */
-        size_t mid = low + (high - low) / 2;
+    while (low < high) { /* the order is descending; these very steps, since a damaged cache ends the search where they meet it */
+        size_t mid = (low + high - 1) / 2;
+        int order;
 
         key = key_of(c, mid);
         if (!key)
             return NULL;
-        if (libcmp(name, key) < 0)
+        order = libcmp(name, key);
+        if (order == 0) {
+            for (low = mid; low > 0 && (key = key_of(c, low - 1)) && libcmp(name, key) == 0; low--)
+                ;
+            break;
+        }
+        if (order < 0)
             low = mid + 1;
         else
             high = mid;

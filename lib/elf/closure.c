@@ -300,10 +300,25 @@ static void preload(struct search *s, const char *list, const char *separators)
     strv_release(&names);
 }
 
+/* Comments of ld.so.preload, as glibc 2.36 elf/rtld.c finds them: after each it looks again from the start, in as many bytes as
+ * are left, so that a later comment may be seen in part or not at all; what is left of its words is then loaded. */
+static void blank_comments(char *file)
+{
+    size_t rest = strlen(file);
+    char *p;
+
+    while (rest > 0 && (p = memchr(file, '#', rest))) {
+        rest -= (size_t)(p - file);
+        do
+            *p++ = ' ';
+        while (--rest > 0 && *p != '\n');
+    }
+}
+
 void search_preloads(struct search *s, char *const *env)
 {
     const char *list = s->secure || !env ? NULL : env_get(env, "LD_PRELOAD");
-    struct strv lines = { 0 };
+    char *file;
 
     s->preloading = true;
     if (list)
@@ -311,12 +326,10 @@ void search_preloads(struct search *s, char *const *env)
     s->preloading = false;
     if (!s->l->preload)
         return;
-    strv_split(&lines, s->l->preload, "\n");
-    for (size_t i = 0; i < lines.n; i++) {
-        lines.v[i][strcspn(lines.v[i], "#")] = '\0';
-        preload(s, lines.v[i], " \t:");
-    }
-    strv_release(&lines);
+    file = xstrdup(s->l->preload);
+    blank_comments(file);
+    preload(s, file, " \t\n:");
+    free(file);
 }
 
 void closure_add_loaded(struct closure *loaded, const struct closure *more)

@@ -91,6 +91,10 @@ char *root_path(const char *root, const char *path)
         n = strcspn(at, "/");
         if (n == 0)
             break;
+        if (n == 1 && *at == '.') {
+            at++;
+            continue;
+        }
         if (n == 2 && !strncmp(at, "..", 2)) {
             while (done.len > strlen(root) && done.s[--done.len] != '/')
                 ;
