@@ -53,6 +53,8 @@ int err_set(struct err *err, int code, const char *fmt, ...) PRINTF(3, 4);
 int err_sys(struct err *err, int code, const char *fmt, ...) PRINTF(3, 4);
 /* Puts "prefix: " before the text that stands in err; returns -1. */
 int err_prefix(struct err *err, const char *fmt, ...) PRINTF(2, 3);
+/* Control characters, which names from files may hold, become '?': a text stays one line and no terminal obeys it. The three above do it. */
+void err_clean(char *text);
 
 /* ---- memory ---------------------------------------------------------------------------------------- */
 

@@ -3,6 +3,13 @@
 
 #include <errno.h>
 
+void err_clean(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = '?';
+}
+
 PRINTF(4, 0) static void fill(struct err *err, int code, int sys, const char *fmt, va_list ap)
 {
     int n;
@@ -14,6 +21,7 @@ PRINTF(4, 0) static void fill(struct err *err, int code, int sys, const char *fm
     n = vsnprintf(err->text, sizeof(err->text), fmt, ap);
     if (n >= (int)sizeof(err->text))
         strcpy(err->text + sizeof(err->text) - 4, "...");
+    err_clean(err->text);
 }
 
 int err_set(struct err *err, int code, const char *fmt, ...)
@@ -54,6 +62,7 @@ int err_prefix(struct err *err, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(head, sizeof(head), fmt, ap);
     va_end(ap);
+    err_clean(head);
     if (snprintf(err->text, sizeof(err->text), "%s: %s", head, old) >= (int)sizeof(err->text))
         strcpy(err->text + sizeof(err->text) - 4, "...");
     return -1;

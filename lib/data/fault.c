@@ -18,6 +18,7 @@ int fault_set(struct fault *fault, int code, const char *rule, const char *fmt, 
     va_start(ap, fmt);
     if ((size_t)vsnprintf(fault->err.text, sizeof(fault->err.text), fmt, ap) >= sizeof(fault->err.text))
         strcpy(fault->err.text + sizeof(fault->err.text) - 4, "...");
+    err_clean(fault->err.text);
     va_end(ap);
     return -1;
 }

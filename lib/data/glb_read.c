@@ -100,7 +100,7 @@ static int accessor(const struct glb *g, uint64_t number, struct view *ret)
         (v.count && (v.count - 1 > bytes / v.step || (v.count - 1) * v.step + each > bytes - at)))
         return fault_set(g->fault, CODE_DATA, "file-truncated", "'%s': accessor %llu of %llu vectors does not fit the %llu bytes of its buffer", g->path,
                          (unsigned long long)number, (unsigned long long)v.count, (unsigned long long)g->bin_n);
-    v.p = g->bin + from + at;
+    v.p = g->bin ? g->bin + from + at : NULL; /* no chunk: no bytes and no vectors, as checked above */
     *ret = v;
     return 0;
 }

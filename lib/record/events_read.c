@@ -71,7 +71,7 @@ static void read_dataset(struct owner *w, const json_t *o, struct event *e)
 {
     (void)w;
     e->dataset = (struct event_dataset){
-        .dataset = get_u64(o, "dataset"), .status = text_or_empty(o, "status"), .exit = (int)get_real(o, "exit", 0),
+        .dataset = get_u64(o, "dataset"), .status = text_or_empty(o, "status"), .exit = get_int(o, "exit"),
         .wall_ms = get_real(o, "wall_ms", 0), .vertices = get_u64(o, "vertices"), .faces = get_u64(o, "faces"),
         .reason = get_text(o, "reason"),
     };
@@ -114,7 +114,7 @@ static void read_end(struct owner *w, const json_t *o, struct event *e)
 {
     (void)w;
     e->end = (struct event_end){
-        .status = text_or_empty(o, "status"), .exit = (int)get_real(o, "exit", 0), .signal = (int)get_real(o, "signal", 0),
+        .status = text_or_empty(o, "status"), .exit = get_int(o, "exit"), .signal = get_int(o, "signal"),
         .done = get_u64(o, "done"), .failed = get_u64(o, "failed"), .user_ms = get_real(o, "user_ms", 0),
         .sys_ms = get_real(o, "sys_ms", 0), .max_rss = get_u64(o, "max_rss"),
     };

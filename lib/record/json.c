@@ -2,6 +2,7 @@
 #include "record/record_priv.h"
 
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -133,6 +134,13 @@ uint64_t get_u64(const json_t *o, const char *key)
     json_int_t v = json_integer_value(json_object_get(o, key));
 
     return v > 0 ? (uint64_t)v : 0;
+}
+
+int get_int(const json_t *o, const char *key)
+{
+    double v = get_real(o, key, 0);
+
+    return v <= INT_MIN ? INT_MIN : v >= INT_MAX ? INT_MAX : (int)v;
 }
 
 double get_real(const json_t *o, const char *key, double absent)

@@ -26,6 +26,7 @@ void str_quoted(struct str *t, const char *s, size_t n); /* a JSON string; s is 
 const char *get_text(const struct json_t *o, const char *key); /* NULL unless a string */
 char *get_bytes(const struct json_t *o, const char *key);      /* KEY or KEY_b64; owned, NULL if absent or damaged */
 uint64_t get_u64(const struct json_t *o, const char *key);     /* 0 if absent, negative or no number */
+int get_int(const struct json_t *o, const char *key);          /* 0 if absent or no number; held within int's range */
 double get_real(const struct json_t *o, const char *key, double absent);
 char *value_text(const struct json_t *value); /* of any value; NULL for null */
 bool value_is_number(const char *s); /* its text comes back unchanged when it is written as a JSON number */

@@ -47,6 +47,9 @@ static void test_err(void **state)
     err_set(&e, CODE_DATA, "%s", longer);
     assert_false(str_ends(e.text, "..."));
     assert_int_equal(err_set(NULL, CODE_DATA, "x"), -1);
+    err_set(&e, CODE_DATA, "member '%s'", "a\n\033[2Jb\x7f\xc3\xa9"); /* one line, UTF-8 kept */
+    err_prefix(&e, "%s", "x\ty");
+    assert_string_equal(e.text, "x?y: member 'a??[2Jb?\xc3\xa9'");
 }
 
 static void test_nearest(void **state)

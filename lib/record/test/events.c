@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <signal.h>
@@ -168,6 +169,21 @@ static void test_full(void **state)
     events_read_free(&r);
 }
 
+static void test_too_large(void **state)
+{
+    const char *path = in_scratch("large.jsonl");
+    const char text[] = "{\"v\":1,\"type\":\"end\",\"status\":\"ok\",\"exit\":139000000000,\"signal\":-1e300}\n";
+    struct events_read r;
+
+    (void)state;
+    assert_int_equal(file_write(path, text, sizeof(text) - 1, 0600, NULL), 0);
+    assert_int_equal(events_read(path, &r, NULL), 0);
+    assert_int_equal(r.n, 1);
+    assert_int_equal(r.v[0].end.exit, INT_MAX);
+    assert_int_equal(r.v[0].end.signal, INT_MIN);
+    events_read_free(&r);
+}
+
 static void *write_many(void *e)
 {
     for (int i = 0; i < 200; i++)
@@ -218,7 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_nowhere), cmocka_unit_test(test_tolerant),
         cmocka_unit_test(test_cut_torn),   cmocka_unit_test(test_full),    cmocka_unit_test(test_passed_on),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_threads),    cmocka_unit_test(test_too_large),
     };
 
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
