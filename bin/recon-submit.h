@@ -45,7 +45,10 @@ struct order {
     uint32_t *todo;                /* datasets to submit, in order */
     uint64_t n_todo;
     uint32_t per_task, slots_max;
-    uint64_t slots_total;          /* that the cluster holds at once, 0: no bound known */
+    uint64_t slots_total;          /* that the cluster takes now, 0: no bound known */
+    char *bound;                   /* what slots_total comes from, in words */
+    uint32_t slots_now;            /* of the next part, 0: slots_max */
+    struct accounting accounting;  /* what Slurm's accounting lets the user do */
     uint64_t n_sent;               /* of todo */
     const struct sched_backend *backend;
     struct strv env;

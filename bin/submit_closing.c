@@ -68,31 +68,39 @@ static bool send_closing(struct order *x, const struct strv *ids)
 
 /* ---- the parts ---- */
 
-/* One submission, or as many as keep k datasets a task within the cluster's bounds. What is more than the cluster holds
+/* The next part: no more than the cluster takes now. 1: it takes none. */
+static int next_part(struct order *x, uint64_t slots, const char *after, struct part *p, struct err *err)
+{
+    bool bounded = x->slots_total && !x->o->local;
+    uint64_t room = x->slots_total - (bounded ? slots : 0);
+    int sub = run_next_sub(x->run);
+
+    if (bounded && slots >= x->slots_total)
+        return 1;
+    x->slots_now = bounded && room < x->slots_max ? (uint32_t)room : 0;
+    if (sub < 0)
+        return err_set(err, CODE_IO, "cannot number the next submission of '%s'", x->path);
+    return part_make(x, p, (uint32_t)sub, x->n_sent, after, err) || part_write(x, p, err) || send_part(x, p, err) ? -1 : 0;
+}
+
+/* One submission, or as many as keep k datasets a task within the cluster's bounds. What is more than the cluster takes
  * at once is left to the closing job, which finds it never sent. */
 static int send_parts(struct order *x, struct strv *ids, struct part *last, struct err *err)
 {
-    uint64_t most = (uint64_t)x->slots_max * x->per_task, slots = 0;
-    bool bounded = x->slots_total && x->spec.retry.closing && !x->o->local;
+    uint64_t slots = 0;
+    int rc = 0;
 
-    for (uint64_t from = 0; from < x->n_todo; from += most) {
-        uint64_t n = x->n_todo - from < most ? x->n_todo - from : most;
-        const char *after = ids->n ? ids->v[ids->n - 1] : NULL;
-        int sub = run_next_sub(x->run);
-
-        slots += (n + x->per_task - 1) / x->per_task;
-        if (from && bounded && slots > x->slots_total)
-            return 0;
+    while (rc == 0 && x->n_sent < x->n_todo) {
         part_release(last);
-        if (sub < 0)
-            return err_set(err, CODE_IO, "cannot number the next submission of '%s'", x->path);
-        if (part_make(x, last, (uint32_t)sub, from, after, err) || part_write(x, last, err) || send_part(x, last, err))
-            return -1;
+        rc = next_part(x, slots, ids->n ? ids->v[ids->n - 1] : NULL, last, err);
+        if (rc)
+            break;
         x->made = false; /* from here on the run is kept */
         strv_add(ids, last->job_id);
-        x->n_sent = from + n;
+        slots += last->slots;
+        x->n_sent += last->n;
     }
-    return 0;
+    return rc < 0 ? -1 : 0;
 }
 
 int submit_parts(struct order *x, struct strv *ids, struct part *last, struct err *err)
@@ -100,9 +108,10 @@ int submit_parts(struct order *x, struct strv *ids, struct part *last, struct er
     int rc = send_parts(x, ids, last, err);
     bool closed = send_closing(x, ids);
 
-    if (rc && closed && err->code == CODE_UNAVAILABLE) { /* the cluster is full, but not away */
-        cli_warn("%llu of %llu datasets are sent for now, the closing job sends the rest: %s",
-                 (unsigned long long)x->n_sent, (unsigned long long)x->n_todo, err->text);
+    if ((rc == 0 && x->n_sent < x->n_todo) || (rc && closed && err->code == CODE_UNAVAILABLE)) { /* full, but not away */
+        cli_warn("%llu of %llu datasets are sent for now, %s the rest: %s", (unsigned long long)x->n_sent,
+                 (unsigned long long)x->n_todo, closed ? "the closing job sends" : "--watch or --resume sends",
+                 rc ? err->text : x->bound);
         *err = (struct err){ 0 };
         rc = 0;
     }

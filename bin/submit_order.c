@@ -475,6 +475,8 @@ void order_release(struct order *x)
     free(x->pipeline);
     free(x->template_path);
     free(x->exclude);
+    free(x->bound);
+    accounting_release(&x->accounting);
     free(x->todo);
     free(x->damaged);
 }

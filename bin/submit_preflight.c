@@ -262,6 +262,24 @@ static int show(const struct findings *list, struct err *err)
     return rc;
 }
 
+/* --test-only: how many tasks accounting lets be there, or why that is not known. */
+static void tell_accounting(const struct order *x)
+{
+    const char *account = conf_map_get(&x->spec.sbatch, "account"), *qos = conf_map_get(&x->spec.sbatch, "qos");
+    const struct account_limit *l;
+
+    if (x->accounting.why)
+        cli_warn("not asked: limits of QOS and associations: %s", x->accounting.why);
+    for (size_t i = 0; i < x->accounting.limits.n; i++) {
+        l = &x->accounting.limits.v[i];
+        if (!accounting_holds(&x->accounting, l, account, qos))
+            continue;
+        fprintf(stderr, "recon-submit: %s%s%s of %s is %llu", l->what, l->tres ? "=" : "", l->tres ? l->tres : "", l->whose,
+                (unsigned long long)l->most);
+        fprintf(stderr, l->used ? ", and %llu are there\n" : "\n", (unsigned long long)l->used);
+    }
+}
+
 int preflight_run(struct order *x, struct err *err)
 {
     struct cluster cluster = { 0 };
@@ -275,6 +293,7 @@ int preflight_run(struct order *x, struct err *err)
         rc = directives_parse(part.script.s, x->template_path, &d, err);
     if (rc == 0) {
         p.cluster = !x->o->local && ask_cluster(x, &cluster) ? &cluster : NULL;
+        p.accounting = x->o->local ? NULL : &x->accounting;
         p.script_bytes = part.script.len;
         if (!x->o->local || p.cluster)
             preflight(&p, &list);
@@ -283,6 +302,8 @@ int preflight_run(struct order *x, struct err *err)
         if (!p.cluster && (x->o->dry_run || x->o->test_only))
             cli_warn("not asked: partitions, time, memory, GRES, features, MaxArraySize, MaxJobCount (no controller and no "
                      "slurm.conf here)");
+        if (x->o->test_only)
+            tell_accounting(x);
         rc = show(&list, err);
     }
     if (rc == 0)

@@ -167,7 +167,7 @@ static void unchain(struct order *x, char *saved)
 
 int part_make(struct order *x, struct part *p, uint32_t sub, uint64_t from, const char *after, struct err *err)
 {
-    uint64_t most = (uint64_t)x->slots_max * x->per_task;
+    uint64_t most = (uint64_t)(x->slots_now ? x->slots_now : x->slots_max) * x->per_task;
     char *mask = umask_text(), *dir = chdir_path(x), *launcher = path_part("bin/recon-launch"), *saved = NULL;
     struct script s = { .spec = &x->spec, .pin = &x->pin, .run = x->path, .sub = sub, .chdir = dir,
                         .exclude = x->exclude, .umask = mask, .launcher = launcher, .argv = &x->argv, .each = x->spec.script.n > 0,

@@ -20,21 +20,74 @@ static struct sched_request request_of(const struct order *x, const struct part 
         at_a_time = 1;
     return (struct sched_request){ .run = x->path, .sub = p->sub, .name = p->name, .script = p->script.s,
                                    .script_path = p->script_path, .cwd = x->cwd, .env = x->env.v ? x->env.v : none,
-                                   .tasks = p->slots, .at_a_time = (uint32_t)at_a_time, .exclude = x->exclude };
+                                   .tasks = p->slots, .at_a_time = (uint32_t)at_a_time, .exclude = x->exclude, .once = p->from > 0 };
 }
 
 /* ---- how many slots ---- */
 
+static uint32_t lesser(uint32_t a, uint64_t b)
+{
+    return b < a ? (uint32_t)b : a;
+}
+
+/* What one job more, the closing one, takes of a bound. */
+static uint64_t less_closing(const struct order *x, uint64_t room)
+{
+    return room && x->spec.retry.closing ? room - 1 : room;
+}
+
+static const struct account_limit *submit_limit(const struct order *x)
+{
+    return accounting_submit(&x->accounting, conf_map_get(&x->spec.sbatch, "account"), conf_map_get(&x->spec.sbatch, "qos"));
+}
+
+/* So many datasets a task that all tasks may be queued at once, by what holds for ever; what holds now only bounds how
+ * many of them are sent. */
 static void share(struct order *x, uint32_t slots)
 {
     int64_t asked = x->spec.datasets_per_task;
+    const struct account_limit *l = submit_limit(x);
 
-    if (x->spec.max_tasks > 0 && x->spec.max_tasks < (int64_t)slots)
-        slots = (uint32_t)x->spec.max_tasks;
+    if (x->spec.max_tasks > 0)
+        slots = lesser(slots, (uint64_t)x->spec.max_tasks);
+    if (l && less_closing(x, l->most))
+        slots = lesser(slots, less_closing(x, l->most));
     x->slots_max = slots;
     x->per_task = asked > 0 ? (uint32_t)asked : (uint32_t)((x->n_todo + slots - 1) / slots);
     if (!x->per_task)
         x->per_task = 1;
+}
+
+static void bound(struct order *x, uint64_t room, char *words)
+{
+    if (!x->bound || room < x->slots_total) {
+        free(x->bound);
+        x->bound = words;
+        x->slots_total = room;
+    } else {
+        free(words);
+    }
+}
+
+/* How many tasks are taken now. The controller is asked for the jobs that it holds where a run might meet MaxJobCount. */
+static void find_room(struct order *x, const struct sched_backend *b, uint32_t job_count)
+{
+    uint64_t wanted = (x->n_todo + x->per_task - 1) / x->per_task, held = 0;
+    const struct account_limit *l = submit_limit(x);
+
+    if (job_count > 2) {
+        if (wanted > job_count / 2 && b->held)
+            b->held(&held, NULL);
+        held = held < job_count - 1 ? held : job_count - 1;
+        bound(x, less_closing(x, job_count - 1 - held),
+              xasprintf("MaxJobCount is %u, and %llu jobs are there", job_count, (unsigned long long)held));
+    }
+    if (l)
+        bound(x, less_closing(x, limit_left(l)),
+              xasprintf("%s of %s is %llu, and %llu are there", l->what, l->whose, (unsigned long long)l->most,
+                        (unsigned long long)l->used));
+    if (x->slots_total)
+        x->slots_max = lesser(x->slots_max, x->slots_total);
 }
 
 /* Is there a cluster to ask without waiting for a name service? */
@@ -44,19 +97,36 @@ static bool configured(void)
            access("/run/slurm/conf/slurm.conf", R_OK) == 0;
 }
 
+static void ask_accounting(struct order *x, const struct sched_backend *b)
+{
+    struct err why = { 0 };
+
+    accounting_release(&x->accounting);
+    if (!b->accounting)
+        x->accounting.why = xstrdup("Slurm's commands are not asked for them");
+    else if (b->accounting(&x->accounting, &why))
+        x->accounting.why = xstrdup(why.text);
+}
+
 static int ask_limits(struct order *x, const struct sched_backend *b, struct err *err)
 {
     struct sched_limits l = { 0 };
     uint32_t slots = UINT32_MAX;
 
+    free(x->bound);
+    x->bound = NULL;
+    x->slots_total = 0;
     if (b->limits(&l, err))
         return -1;
     if (l.array_size > 1)
         slots = l.array_size; /* indices are 0 to MaxArraySize - 1 */
     if (l.job_count > 1 && l.job_count - 1 < slots)
         slots = l.job_count - 1;
-    x->slots_total = l.job_count > 2 ? l.job_count - 2 : 0; /* room for the closing job */
+    ask_accounting(x, b);
     share(x, slots == UINT32_MAX ? OFFLINE_SLOTS : slots);
+    find_room(x, b, l.job_count);
+    if (x->bound && !x->slots_total && !x->o->dry_run && !x->o->test_only)
+        return err_set(err, CODE_USAGE, "no task can be submitted now: %s; submit again when some have ended", x->bound);
     return 0;
 }
 

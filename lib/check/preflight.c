@@ -326,6 +326,7 @@ void preflight(const struct preflight *p, struct findings *ret)
         of_cluster[i](p, ret);
     if (p->cluster && !findings_count(ret, LEVEL_ERROR)) /* else that is the reason */
         no_node_fits(p, ret);
+    accounting_limits(p, ret);
     for (size_t i = 0; i < COUNT(of_request); i++)
         of_request[i](p, ret);
     if (!p->cluster) {

@@ -5,6 +5,7 @@
 #define RECON_PREFLIGHT_H
 
 #include "job/job.h"
+#include "node/accounting.h"
 #include "node/cluster.h"
 #include "record/record.h"
 
@@ -13,6 +14,7 @@ struct preflight {
     const struct directives *directives; /* as they stand in the script */
     size_t script_bytes;
     const struct cluster *cluster;       /* NULL: nobody could be asked */
+    const struct accounting *accounting; /* NULL: as cluster */
     char *const *env;                    /* of the submitting process; NULL: not looked at */
     bool site;                           /* judge what only the site can mend, too */
 };

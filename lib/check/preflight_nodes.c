@@ -23,7 +23,8 @@ static void gres_add(struct gres_items *l, const char *item, const char *name, b
     g->name = xstrdup(name ? name : f.n ? f.v[i++] : "");
     if (i < f.n && !isdigit((unsigned char)f.v[i][0]))
         g->type = xstrdup(f.v[i++]);
-    g->count = i < f.n && per_node ? strtoull(f.v[i], NULL, 10) : 1;
+    g->count = i < f.n ? strtoull(f.v[i], NULL, 10) : 1;
+    g->per_node = per_node;
     strv_release(&f);
 }
 
@@ -126,10 +127,10 @@ static char *lacks(const struct demand *d, const struct cluster_node *n)
         return xstrdup("is not in --nodelist");
     for (size_t i = 0; i < d->gres.n && !why; i++) {
         const struct gres_item *g = &d->gres.v[i];
-        uint64_t held = cluster_gres(n, g->name, g->type && untyped(n, g->name) ? NULL : g->type);
+        uint64_t wanted = g->per_node ? g->count : 1, held = cluster_gres(n, g->name, g->type && untyped(n, g->name) ? NULL : g->type);
 
-        if (held < g->count)
-            why = xasprintf("has %llu of %llu GRES %s%s%s", (unsigned long long)held, (unsigned long long)g->count, g->name,
+        if (held < wanted)
+            why = xasprintf("has %llu of %llu GRES %s%s%s", (unsigned long long)held, (unsigned long long)wanted, g->name,
                             g->type ? ":" : "", g->type ? g->type : "");
     }
     if (!why && d->mib && n->memory_mib && d->mib > n->memory_mib)

@@ -7,6 +7,7 @@
 struct gres_item { /* one of what is asked a node: "gpu", "a100", 2 */
     char *name, *type;
     uint64_t count; /* that one node has to have */
+    bool per_node;  /* else of the whole job: one node need not have them all */
 };
 struct gres_items {
     struct gres_item *v;
@@ -29,6 +30,8 @@ int constraint_fits(const char *text, const struct strv *features);
 /* The words of it, each once. */
 void constraint_words(const char *text, struct strv *ret);
 
+/* The rule of what accounting allows a task. */
+void accounting_limits(const struct preflight *p, struct findings *out);
 /* The rule that no node, or too few, can take a task. */
 void no_node_fits(const struct preflight *p, struct findings *out);
 

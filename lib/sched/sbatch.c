@@ -302,6 +302,20 @@ static int sbatch_cluster(struct cluster *ret, struct err *err)
     return rc;
 }
 
+/* A line a job and task. */
+static int sbatch_held(uint64_t *ret, struct err *err)
+{
+    const char *argv[] = { "squeue", "-h", "-r", "-t", "all", "-o", "x", NULL };
+    struct child c = { .argv = argv };
+    int rc = command(&c, "cannot ask for the jobs", err);
+
+    *ret = 0;
+    for (size_t i = 0; i < c.out.len; i++)
+        *ret += c.out.s[i] == '\n';
+    child_release(&c);
+    return rc;
+}
+
 const struct sched_backend recon_backend = {
     .abi = RECON_BACKEND_ABI,
     .name = "sbatch",
@@ -314,4 +328,5 @@ const struct sched_backend recon_backend = {
     .limits = sbatch_limits,
     .hold = sbatch_hold,
     .cluster = sbatch_cluster,
+    .held = sbatch_held,
 };

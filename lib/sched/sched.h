@@ -3,10 +3,11 @@
 #define RECON_SCHED_H
 
 #include "base/base.h"
+#include "node/accounting.h"
 #include "node/cluster.h"
 #include "record/record.h"
 
-#define RECON_BACKEND_ABI 3u
+#define RECON_BACKEND_ABI 4u
 
 struct sched_request {
     const char *run;           /* run directory */
@@ -17,6 +18,7 @@ struct sched_request {
     const char *cwd;
     char *const *env;          /* the submitting environment, see sched_environment */
     uint32_t tasks, at_a_time; /* array slots; how many run at once (0: the backend's default) */
+    bool once;                 /* a controller that is full refuses at once, and is not asked again as sbatch does */
     const char *exclude;       /* node list or NULL; stands in the script already */
 };
 struct sched_task { /* what a backend knows of one slot */
@@ -60,6 +62,11 @@ struct sched_backend {
     int (*hold)(const char *job_id, struct err *err);
     /* What the cluster offers, in few RPCs: released by the caller, empty on failure. */
     int (*cluster)(struct cluster *ret, struct err *err);
+    /* What accounting lets this user do; released by the caller, empty on failure. */
+    int (*accounting)(struct accounting *ret, struct err *err);
+    /* How many jobs the controller holds, each task of an array one, ended ones until it forgets them: as far as this user
+     * may see them. */
+    int (*held)(uint64_t *ret, struct err *err);
 };
 
 /* Loads lib/recon/sched/NAME.so; CODE_UNAVAILABLE with the loader's reason. */

@@ -1,165 +1,18 @@
-/* The libslurm backend: the script's directives as a job description, and the RPCs. */
+/* The libslurm backend: the script's directives as a job description, sent, held, cancelled. */
 #include "config.h"
-#include "sched/slurm_map_priv.h"
+#include "sched/slurm_priv.h"
 
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <signal.h>
 #include <slurm/slurm_errno.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-/* exported by libslurm, declared by no header of it */
-extern void slurm_free_will_run_response_msg(will_run_response_msg_t *);
-extern char *slurm_job_reason_string(int);
-
-/* ---- libslurm writes to stderr: kept for the error's text -------------------------------------------- */
-
-struct hush {
-    int saved, kept;
-};
-
-static void hush_begin(struct hush *h)
-{
-    fflush(stderr);
-    h->kept = memfd_create("recon-slurm", MFD_CLOEXEC);
-    h->saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-    if (h->kept >= 0 && h->saved >= 0)
-        dup2(h->kept, STDERR_FILENO);
-}
-
-/* The last line that was said, without "PROGRAM: error: "; owned, "" for nothing. */
-static char *hush_end(struct hush *h)
-{
-    struct str t = { 0 };
-    char *last, *mark;
-
-    fflush(stderr);
-    if (h->kept >= 0 && h->saved >= 0) {
-        dup2(h->saved, STDERR_FILENO);
-        lseek(h->kept, 0, SEEK_SET);
-        file_read_fd(h->kept, "libslurm", 65536, &t, NULL);
-    }
-    if (h->kept >= 0)
-        close(h->kept);
-    if (h->saved >= 0)
-        close(h->saved);
-    while (t.len && strchr(" \n\r", t.s[t.len - 1]))
-        t.s[--t.len] = 0;
-    last = t.len && strrchr(t.s, '\n') ? strrchr(t.s, '\n') + 1 : t.len ? t.s : (char *)(uintptr_t)"";
-    mark = strstr(last, ": fatal: ") ? strstr(last, ": fatal: ") : strstr(last, ": error: ");
-    last = xstrdup(mark ? mark + 9 : last);
-    str_release(&t);
-    return last;
-}
-
-/* ---- errors ---- */
-
-static int failed(const char *what, struct err *err)
-{
-    int e = slurm_get_errno();
-    const char *text = slurm_strerror(e);
-    char *where = sched_endpoint(environ);
-    int code = CODE_NOEXEC; /* a protocol or a plugin that is not this library's */
-
-    if (e == ECONNRESET || e == SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT || e == SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT ||
-        e == SLURM_COMMUNICATIONS_RECEIVE_ERROR || e == SLURMCTLD_COMMUNICATIONS_RECEIVE_ERROR)
-        code = CODE_DEADLINE; /* it was sent, and no answer came: it may have been taken */
-    else if (e == EAGAIN || e == ECONNREFUSED || e == ETIMEDOUT || e == SLURM_COMMUNICATIONS_CONNECTION_ERROR ||
-        e == SLURM_COMMUNICATIONS_SEND_ERROR ||
-        (e >= SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR && e < 1900) || e == ESLURM_IN_STANDBY_MODE ||
-        e == ESLURM_IN_STANDBY_USE_BACKUP || e == ESLURM_ERROR_ON_DESC_TO_RECORD_COPY || e == ESLURM_NODES_BUSY)
-        code = CODE_UNAVAILABLE;
-    else if (e == ESLURM_ACCESS_DENIED || e == ESLURM_USER_ID_MISSING)
-        code = CODE_PERM;
-    else if (e >= ESLURM_INVALID_PARTITION_NAME && e < 3000)
-        code = CODE_USAGE;
-    if (code == CODE_USAGE || code == CODE_PERM)
-        err_set(err, code, "%s: Slurm says: %s (%d)", what, text, e);
-    else
-        err_set(err, code, "%s: the controller does not answer (%s): %s (%d)", what, where, text, e);
-    free(where);
-    return -1;
-}
-
-/* libslurm ends the process when it finds no configuration, so a child tries first. */
-static int try_init(struct err *err)
-{
-    struct hush h;
-    char *said, *where;
-    int status = 0;
-    pid_t pid;
-
-    hush_begin(&h);
-    pid = fork();
-    if (pid == 0) {
-        slurm_init(NULL);
-        _exit(0);
-    }
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    said = hush_end(&h);
-    if (pid > 0 && status == 0) {
-        free(said);
-        return 0;
-    }
-    where = sched_endpoint(environ);
-    err_set(err, CODE_NOEXEC, "libslurm finds no cluster (controller %s): %s", where,
-            *said ? said : "it said nothing");
-    free(where);
-    free(said);
-    return -1;
-}
-
-/* libslurm's own plugins expect its symbols in the global scope; this module is loaded into its own. */
-static void make_global(void)
-{
-    Dl_info info;
-
-    if (dladdr((void *)(uintptr_t)slurm_init, &info) && info.dli_fname)
-        dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
-}
-
-/* Once a process. */
-static int start(struct err *err)
-{
-    static bool ready;
-
-    if (ready)
-        return 0;
-    make_global();
-    if (try_init(err))
-        return -1;
-    slurm_init(NULL);
-    setenv("SLURM_BITSTR_LEN", "0", 0); /* lists of slots whole, not cut at 64 characters */
-    ready = true;
-    return 0;
-}
-
-/* Asked once a process; libslurm's own. */
-static int load_config(const slurm_conf_t **ret, struct err *err)
-{
-    static slurm_conf_t *kept;
-    struct hush h;
-    int rc;
-
-    if (start(err))
-        return -1;
-    hush_begin(&h);
-    rc = kept ? 0 : slurm_load_ctl_conf(0, &kept);
-    free(hush_end(&h));
-    *ret = kept;
-    return rc ? failed("cannot ask for the configuration", err) : 0;
-}
+extern void slurm_free_will_run_response_msg(will_run_response_msg_t *); /* declared by no header of libslurm */
 
 /* ---- submit ---- */
 
@@ -183,7 +36,7 @@ static int request_make(const struct sched_request *r, struct request *q, struct
     int rc = -1;
 
     *q = (struct request){ 0 };
-    if (load_config(&conf, err))
+    if (slurm_config(&conf, err))
         return -1;
     how.umask = umask(0);
     umask(how.umask);
@@ -223,12 +76,12 @@ static int slurm_submit(const struct sched_request *r, char **ret_job_id, struct
         return -1;
     }
     hush_begin(&h);
-    for (unsigned tries = 1; (rc = slurm_submit_batch_job(&q.map.desc, &answer)) && busy(slurm_get_errno()) && tries < 6;
-         tries++)
+    for (unsigned tries = 1; (rc = slurm_submit_batch_job(&q.map.desc, &answer)) && busy(slurm_get_errno()) && !r->once &&
+                             tries < 6; tries++)
         sleep(tries);
     free(hush_end(&h));
     if (rc || !answer)
-        rc = failed("the job is refused", err);
+        rc = slurm_failed("the job is refused", err);
     else
         *ret_job_id = xasprintf("%u", answer->job_id);
     if (answer)
@@ -255,7 +108,7 @@ static int slurm_test(const struct sched_request *r, char **ret_text, struct err
     free(hush_end(&h));
     request_release(&q);
     if (rc || !answer)
-        return failed("the job would be refused", err);
+        return slurm_failed("the job would be refused", err);
     localtime_r(&answer->start_time, &tm);
     strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
     *ret_text = xasprintf("the first task can start at %s on %s in partition %s with %u processors", when,
@@ -299,7 +152,7 @@ static int slurm_accepts(const struct sched_request *r, struct err *err)
     struct strv env = { 0 };
     int rc = -1;
 
-    if (load_config(&conf, err))
+    if (slurm_config(&conf, err))
         return -1;
     if (conf->cli_filter_plugins && *conf->cli_filter_plugins)
         err_set(err, CODE_USAGE, "cli_filter '%s' is configured, which only Slurm's commands run",
@@ -319,81 +172,19 @@ static int slurm_accepts(const struct sched_request *r, struct err *err)
     return rc;
 }
 
-/* ---- tasks ---- */
-
-struct slot_of {
-    struct sched_tasks *tasks;
-    const slurm_job_info_t *job;
-};
-
-static void add_slot(void *arg, uint32_t slot)
-{
-    struct slot_of *s = arg;
-    struct sched_task *t = sched_task_of(s->tasks, slot);
-    uint32_t base = s->job->job_state & JOB_STATE_BASE;
-    const char *reason = slurm_job_reason_string((int)s->job->state_reason);
-
-    t->state = base == JOB_PENDING ? TASK_WAITING
-               : base == JOB_RUNNING || base == JOB_SUSPENDED || (s->job->job_state & JOB_COMPLETING) ? TASK_RUNNING
-                                                                                                      : TASK_ENDED;
-    if (s->job->job_state & (JOB_REQUEUE | JOB_SPECIAL_EXIT))
-        t->state = TASK_WAITING;
-    if (t->state == TASK_ENDED) {
-        t->exit = WIFEXITED(s->job->exit_code) ? WEXITSTATUS(s->job->exit_code) : 0;
-        t->signal = WIFSIGNALED(s->job->exit_code) ? WTERMSIG(s->job->exit_code) : 0;
-    }
-    free(t->reason);
-    free(t->node);
-    t->reason = xstrdup(reason);
-    t->node = s->job->nodes && *s->job->nodes ? xstrdup(s->job->nodes) : NULL;
-    t->withdrawn = t->state == TASK_ENDED && base == JOB_CANCELLED && !t->node;
-}
-
-static int slurm_tasks(const struct sched_job *job, struct sched_tasks *ret, struct err *err)
-{
-    job_info_msg_t *all = NULL;
-    struct hush h;
-    uint64_t id;
-    int rc;
-
-    if (str_to_u64(job->id, &id) || id > UINT32_MAX)
-        return err_set(err, CODE_USAGE, "'%s' is no job id of Slurm", job->id);
-    if (start(err))
-        return -1;
-    hush_begin(&h);
-    rc = slurm_load_job(&all, (uint32_t)id, SHOW_ALL);
-    free(hush_end(&h));
-    if (rc) /* a job that the controller knows no more has ended */
-        return slurm_get_errno() == ESLURM_INVALID_JOB_ID || rc == ESLURM_INVALID_JOB_ID
-                   ? 0
-                   : failed("cannot ask for the tasks", err);
-    for (uint32_t i = 0; i < all->record_count; i++) {
-        struct slot_of s = { ret, &all->job_array[i] };
-
-        if (!sched_is(job, s.job->name, s.job->command))
-            continue;
-        if (s.job->array_task_str && *s.job->array_task_str)
-            sched_slots(s.job->array_task_str, add_slot, &s);
-        else
-            add_slot(&s, s.job->array_task_id == NO_VAL ? 0 : s.job->array_task_id);
-    }
-    slurm_free_job_info_msg(all);
-    return 0;
-}
-
 static int slurm_cancel(const char *job_id, struct err *err)
 {
     struct hush h;
     int rc;
 
-    if (start(err))
+    if (slurm_start(err))
         return -1;
     hush_begin(&h);
     rc = slurm_kill_job2(job_id, SIGKILL, 0, NULL); /* as scancel: TERM first, KILL after KillWait */
     free(hush_end(&h));
     if (rc && (slurm_get_errno() == ESLURM_ALREADY_DONE || slurm_get_errno() == ESLURM_INVALID_JOB_ID))
         rc = 0;
-    return rc ? failed("cannot cancel", err) : 0;
+    return rc ? slurm_failed("cannot cancel", err) : 0;
 }
 
 /* What scontrol uhold does: priority 0 by the user's own hand. */
@@ -404,7 +195,7 @@ static int slurm_hold(const char *job_id, struct err *err)
     struct hush h;
     int rc;
 
-    if (start(err))
+    if (slurm_start(err))
         return -1;
     slurm_init_job_desc_msg(&d);
     d.job_id_str = (char *)(uintptr_t)job_id;
@@ -418,59 +209,7 @@ static int slurm_hold(const char *job_id, struct err *err)
     if (rc && (slurm_get_errno() == ESLURM_ALREADY_DONE || slurm_get_errno() == ESLURM_INVALID_JOB_ID ||
                slurm_get_errno() == ESLURM_JOB_NOT_PENDING || slurm_get_errno() == ESLURM_JOB_FINISHED))
         rc = 0;
-    return rc ? failed("cannot hold", err) : 0;
-}
-
-static int slurm_find(const char *name, char **ret_job_id, struct err *err)
-{
-    job_info_msg_t *all = NULL;
-    uint32_t found = 0;
-    struct hush h;
-    int rc;
-
-    if (start(err))
-        return -1;
-    hush_begin(&h);
-    rc = slurm_load_job_user(&all, getuid(), SHOW_ALL);
-    free(hush_end(&h));
-    if (rc)
-        return failed("cannot look for the job", err);
-    for (uint32_t i = 0; i < all->record_count && !found; i++)
-        if (str_eq(all->job_array[i].name, name))
-            found = all->job_array[i].array_job_id ? all->job_array[i].array_job_id : all->job_array[i].job_id;
-    slurm_free_job_info_msg(all);
-    if (!found)
-        return err_set(err, CODE_NOTFOUND, "no job is named '%s'", name);
-    *ret_job_id = xasprintf("%u", found);
-    return 0;
-}
-
-static int slurm_limits(struct sched_limits *ret, struct err *err)
-{
-    const slurm_conf_t *conf = NULL;
-
-    if (load_config(&conf, err))
-        return -1;
-    ret->array_size = conf->max_array_sz;
-    ret->job_count = conf->max_job_cnt;
-    return 0;
-}
-
-static int slurm_cluster(struct cluster *ret, struct err *err)
-{
-    const slurm_conf_t *conf = NULL;
-    struct hush h;
-    int rc;
-
-    if (load_config(&conf, err))
-        return -1;
-    *ret = (struct cluster){ 0 };
-    hush_begin(&h);
-    rc = slurm_cluster_load(conf, ret);
-    free(hush_end(&h));
-    if (rc)
-        cluster_release(ret);
-    return rc ? failed("cannot ask for partitions and nodes", err) : 0;
+    return rc ? slurm_failed("cannot hold", err) : 0;
 }
 
 const struct sched_backend recon_backend = {
@@ -478,12 +217,14 @@ const struct sched_backend recon_backend = {
     .name = "slurm",
     .doc = "libslurm",
     .submit = slurm_submit,
-    .tasks = slurm_tasks,
+    .tasks = slurm_ask_tasks,
     .cancel = slurm_cancel,
     .accepts = slurm_accepts,
     .test = slurm_test,
-    .find = slurm_find,
-    .limits = slurm_limits,
+    .find = slurm_ask_find,
+    .limits = slurm_ask_limits,
     .hold = slurm_hold,
-    .cluster = slurm_cluster,
+    .cluster = slurm_ask_cluster,
+    .accounting = slurm_ask_accounting,
+    .held = slurm_ask_held,
 };

@@ -17,5 +17,7 @@ void slurm_map_release(struct slurm_map *m);
 
 /* What the controller says of partitions and nodes, two RPCs; -1 with slurm_get_errno(). */
 int slurm_cluster_load(const slurm_conf_t *conf, struct cluster *ret);
+/* What accounting lets the user do: one RPC where a limit is enforced, else none; -1 with slurm_get_errno(). */
+int slurm_accounting_load(const slurm_conf_t *conf, struct accounting *ret);
 
 #endif
