@@ -42,7 +42,7 @@ both() { # both NAME OPTION...: submits twice
     names[cases]=$1; shift
     for via in api sbatch; do
         run=$via.$cases
-        id=$(recon-submit --parsable --run-dir $run --set submit.via=$via --datasets list.txt "$@" -- cat '{dataset}' \
+        id=$(recon-submit --parsable --run-dir $run --set retry.closing=false --set submit.via=$via --datasets list.txt "$@" -- cat '{dataset}' \
             2>"$T/err" | cut -f2)
         [ -n "$id" ] || { not_ok "${names[cases]}: submitted by $via" "$(cat "$T/err")"; continue; }
         scontrol show job "$id" | plain $run >"$T/show.$run"
@@ -70,7 +70,7 @@ n_run=$cases
 both held --hold --priority=7 --time=1-0 --oversubscribe
 both dependency --hold --dependency=afterany:1 --kill-on-invalid-dep=no
 partitions UP
-for i in $(seq 250); do [ "$(ls "$T/out" | wc -l)" -ge $((n_run * 4)) ] && break; sleep 0.1; done
+for i in $(seq 900); do [ "$(ls "$T/out" | wc -l)" -ge $((n_run * 4)) ] && break; sleep 0.1; done
 for c in $(seq 0 $((n_run - 1))); do
     for via in api sbatch; do
         job=$(sed -n 's/^#SBATCH --job-name=//p' $via.$c/script.sbatch)
