@@ -2,6 +2,7 @@
  * the first pass counts, so that the second knows where its numbers go and what a negative index means. */
 #include "config.h"
 #include "data/geom.h"
+#include "data/obj_quick.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -109,8 +110,13 @@ static void *count_piece(void *arg)
 
     for (const char *p = c->p, *e; p < c->end; p = e + 1) {
         const char *q = p;
+        uint64_t words = 0;
+        bool quick = c->end - p >= QUICK_ROOM && (e = quick_line(p, &words));
 
-        e = line_end(p, c->end, &lines);
+        if (quick)
+            lines++;
+        else
+            e = line_end(p, c->end, &lines);
         switch (kind_of(&q, e)) {
         case LINE_V:
             c->v++;
@@ -122,7 +128,7 @@ static void *count_piece(void *arg)
             c->vn++;
             break;
         case LINE_F: {
-            uint64_t n = count_tokens(q, e);
+            uint64_t n = quick && *p == 'f' ? words : count_tokens(q, e);
 
             c->tri += n > 2 ? n - 2 : 0;
             c->polygons += n > 3;
@@ -277,6 +283,29 @@ static int read_face(struct piece *c, const char *p, const char *end, const uint
     return n >= 3 ? 0 : bad(c, end == c->end ? "file-truncated" : NULL, "a face needs three corners");
 }
 
+/* A line that needs no more than numbers or the corners of a triangle: its end, or NULL. at: what stands before the line. */
+static const char *read_quick(struct piece *c, const char *p, uint64_t at[3], uint32_t **to)
+{
+    static const double none[3];
+    struct recon_mesh *m = &c->obj->mesh;
+    const char *e = NULL;
+
+    if (p[0] == 'f' && p[1] == ' ') {
+        if (*to == m->index + 3 * c->tri_end || !(e = quick_triangle(p + 2, c->obj->vertices, *to)))
+            return NULL;
+        *to += 3;
+        c->same_normals = false;
+    } else if (p[0] == 'v' && p[1] == ' ') {
+        if (!m->rgb && (e = quick_three(p + 2, c->obj->offset, m->xyz + 3 * at[0])))
+            at[0]++;
+    } else if (p[0] == 'v' && p[1] == 'n' && p[2] == ' ') {
+        if (m->normals && (e = quick_three(p + 3, none, m->normals + 3 * at[2])))
+            at[2]++;
+    }
+    c->line += e != NULL;
+    return e;
+}
+
 static void *read_piece(void *arg)
 {
     struct piece *c = arg;
@@ -289,6 +318,8 @@ static void *read_piece(void *arg)
         const char *q = p;
         uint64_t lines = 0;
 
+        if (c->end - p >= QUICK_ROOM && (e = read_quick(c, p, at, &to)))
+            continue;
         e = line_end(p, c->end, &lines);
         switch (kind_of(&q, e)) {
         case LINE_V:

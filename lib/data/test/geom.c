@@ -467,6 +467,67 @@ static void offsets(void **state)
     }
 }
 
+/* Usual lines take a way of their own: numbers of every length, ends and separators of every kind give the same. */
+static void obj_quick_lines(void **state)
+{
+    enum { N = 3000 };
+    static const char *const ends[] = { "\n", "\r\n", " \n", " # c\n", "\t\n" }, *const gaps[] = { " ", "  ", "\t", " \\\n" };
+    static float want[3 * N];
+    static uint32_t face[3 * N];
+    struct str t = { 0 };
+    uint32_t seed = 11;
+    struct mesh_notes notes;
+    struct fault fault;
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        str_add(&t, "v");
+        for (int a = 0; a < 3; a++) {
+            char word[80];
+            double v;
+
+            seed = seed * 1664525 + 1013904223;
+            v = ((double)seed / (1u << 31) - 1) * pow(10, (int)(seed >> 8) % 9 - 4);
+            snprintf(word, sizeof(word), seed >> 16 & 31 ? "%.*f" : "%.*e", (int)(seed >> 24) % 21, v);
+            want[3 * i + a] = (float)strtod(word, NULL);
+            str_addf(&t, "%s%s", seed % 7 && a ? " " : gaps[a ? seed % 4 : 0], word);
+        }
+        str_add(&t, ends[seed % 3 ? 0 : seed % 5]);
+        if (i >= 2) {
+            for (int a = 0; a < 3; a++) {
+                seed = seed * 1664525 + 1013904223;
+                face[3 * i + a] = (seed >> 8) % N;
+            }
+            str_addf(&t, i % 50 ? "f %u %u %u%s" : "f  %u %u\t%u%s", face[3 * i] + 1, face[3 * i + 1] + 1, face[3 * i + 2] + 1, ends[i % 5 ? 0 : i % 4]);
+        }
+    }
+    for (int threads = 1; threads < 6; threads++) {
+        struct recon_mesh m;
+
+        assert_int_equal(read_bytes("quick.obj", t.s, t.len, threads, &m, &notes, &fault), 0);
+        assert_int_equal(m.vertices, N);
+        assert_int_equal(m.faces, N - 2);
+        assert_memory_equal(m.xyz, want, sizeof(want));
+        assert_memory_equal(m.index, face + 6, (N - 2) * 12);
+        drop(&m);
+    }
+    str_add(&t, "f 1 2 3001\n");
+    for (int i = 0; i < 40; i++)
+        str_add(&t, "f 1 2 3\n");
+    {
+        struct recon_mesh m;
+        char line[40];
+        int lines = 1;
+
+        for (const char *p = t.s; p < strstr(t.s, "f 1 2 3001"); p++)
+            lines += *p == '\n';
+        snprintf(line, sizeof(line), "line %d: index 3001", lines);
+        assert_int_equal(read_bytes("quick.obj", t.s, t.len, 2, &m, &notes, &fault), -1);
+        assert_non_null(strstr(fault.err.text, line));
+    }
+    str_release(&t);
+}
+
 static void doubtful_points(void **state)
 {
     struct recon_points r = { .n = 3000, .xyz = xmalloc(36000) };
@@ -590,7 +651,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers),    cmocka_unit_test(triangles), cmocka_unit_test(polygons_and_strips), cmocka_unit_test(refused),
         cmocka_unit_test(prefixes),   cmocka_unit_test(comes_back), cmocka_unit_test(glb),               cmocka_unit_test(point_files),
-        cmocka_unit_test(glb_read),   cmocka_unit_test(offsets),  cmocka_unit_test(doubtful_points),       cmocka_unit_test(npy),
+        cmocka_unit_test(glb_read),   cmocka_unit_test(offsets),  cmocka_unit_test(obj_quick_lines), cmocka_unit_test(doubtful_points),       cmocka_unit_test(npy),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
