@@ -99,30 +99,38 @@ KERN_HD int project_fast(const struct fuse_view *v, const struct starts *s, int 
 
 /* ---- means ---- */
 
-static void mix_color(uint16_t *mean, const uint8_t *rgb, float w, float w1)
-{
-    for (int c = 0; c < 3; c++)
-        mean[c] = (uint16_t)((mean[c] * w + rgb[c] * 256.0f) / w1 + 0.5f);
-}
-
 /* samples of a row that lie within the volume */
 KERN_HD int row_length(const struct block *b, int row)
 {
     return row / FUSE_SIDE < b->n[0] && row % FUSE_SIDE < b->n[1] ? b->n[2] : 0;
 }
 
-static void mix_colors(const struct block *b, const struct fuse_frame *f, int row, const int32_t pixel[N], const int32_t hit[N])
+/* The mean of the colours of a row's samples that are hit, of all three channels as one vector. */
+KERN_HD void mix_colors(const struct block *b, const struct fuse_frame *f, int row, const int32_t pixel[N], const int32_t hit[N])
 {
     const struct fuse_plan *p = b->t->plan;
     uint64_t x = (uint64_t)(b->at[0] + row / FUSE_SIDE), y = (uint64_t)(b->at[1] + row % FUSE_SIDE);
     uint16_t *to = b->t->color + 3 * ((x * p->dim[1] + y) * p->dim[2] + (uint64_t)b->at[2]);
+    float rgb[3 * N], weight[3 * N];
+    int n = row_length(b, row), any = 0;
 
-    for (int i = 0; i < row_length(b, row); i++)
-        if (hit[i]) {
-            float w = b->weight[row][i];
+    for (int i = 0; i < N; i++)
+        any |= hit[i];
+    if (!any)
+        return;
+    for (int i = 0; i < N; i++) { /* weight -1: not hit */
+        const uint8_t *from = f->color + 3 * (size_t)pixel[i];
 
-            mix_color(to + 3 * i, f->color + 3 * (size_t)pixel[i], w, w + 1);
+        for (int c = 0; c < 3; c++) {
+            rgb[3 * i + c] = from[c];
+            weight[3 * i + c] = hit[i] ? b->weight[row][i] : -1;
         }
+    }
+    for (int i = 0; i < 3 * n; i++) {
+        float w = weight[i], old = to[i], mean = (old * w + rgb[i] * 256.0f) / (w + 1) + 0.5f, kept = w >= 0 ? mean : old;
+
+        to[i] = (uint16_t)(int32_t)kept;
+    }
 }
 
 /* Distance over the truncation, at most 1; hit where the frame has something to say; hits counts them lane by lane. */
