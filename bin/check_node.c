@@ -205,13 +205,15 @@ static int run_mode(enum node_mode mode, const struct node_conf *c, const char *
 
 int check_node(enum node_mode mode, const char *config, enum node_format format, bool verbose)
 {
-    const char *path = config ? config : "/etc/recon/node.conf";
+    char *path = path_absolute(config ? config : "/etc/recon/node.conf");
     struct node_conf c = { 0 };
     struct err err = { 0 };
     char *node = node_name();
     int status;
 
-    if (access("/etc/recon/node.off", F_OK) == 0)
+    if (chdir("/")) /* whoever started us: nothing is looked for in, or run in, a folder of a user */
+        status = nothing_checked(format, "cannot go to '/'");
+    else if (access("/etc/recon/node.off", F_OK) == 0)
         status = nothing_checked(format, "'/etc/recon/node.off' is there");
     else if (read_conf(path, &c, &err))
         status = nothing_checked(format, err.text);
@@ -221,5 +223,6 @@ int check_node(enum node_mode mode, const char *config, enum node_format format,
         status = run_mode(mode, &c, node, format, verbose);
     conf_release(node_conf_rows, &c);
     free(node);
+    free(path);
     return status;
 }
