@@ -150,6 +150,8 @@ static int run_one(struct launch *l, const char *path, const struct dataset *d, 
 
     if (!work)
         return -1;
+    if (l->sub || l->attempt)
+        run_sweep_dead(l->run, index, l->node);
     for (char **a = l->argv; *a; a++) {
         char *filled = a == l->argv ? xstrdup(*a) : fill(*a, d, work);
 

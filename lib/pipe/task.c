@@ -91,6 +91,8 @@ static int dataset_run(struct tasking *x, uint64_t index, const struct dataset *
 
     if (dataset_plan(x, d, &p, &plan, err))
         goto out;
+    if (t->sub || t->attempt)
+        run_sweep_dead(x->run, index, NULL);
     work = run_work_dir(x->run, index, t->sub, t->slot, t->attempt, err);
     if (!work)
         goto out;

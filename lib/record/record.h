@@ -232,6 +232,10 @@ void run_sweep(struct run *r, run_live_f *live, void *arg, uint64_t *ret_n);
 /* By its events file: 1 it has an end, or nobody holds it open; 0 somebody does; -1 unknown. Only this host's and, where the
  * file system has locks for all hosts, theirs. ret_end (may be NULL): its end is recorded. */
 int run_attempt_over(const struct run *r, uint32_t sub, uint32_t slot, uint32_t attempt, bool *ret_end);
+/* Removes what older attempts at one dataset left, where it is certain without asking anybody that they are over: the end is
+ * recorded, or it ran on this very node and nobody here holds its events file (what locks are worth between hosts does not
+ * matter then). For the next attempt; the rest is run_sweep's. node NULL: this one, as the launcher names it. */
+void run_sweep_dead(struct run *r, uint64_t dataset, const char *node);
 
 int run_bad_node(struct run *r, const char *node, const struct finding *f, struct err *err); /* bad-nodes.jsonl */
 int run_bad_nodes(const struct run *r, struct strv *ret, struct err *err);                   /* unique names */

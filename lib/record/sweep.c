@@ -32,6 +32,16 @@ int run_attempt_over(const struct run *r, uint32_t sub, uint32_t slot, uint32_t 
     return over;
 }
 
+static bool ran_on(const char *path, const char *node)
+{
+    struct events_read all = { 0 };
+    bool here = events_read(path, &all, NULL) == 0 && all.n && all.v[0].type == EVENT_ATTEMPT &&
+                str_eq(all.v[0].attempt.node, node);
+
+    events_read_free(&all);
+    return here;
+}
+
 /* ".I.S.T.A", or ".I.old.PID.N" with *ret_sub -1. */
 static int leftover(const char *name, uint64_t *ret_dataset, int64_t *ret_sub, uint32_t *ret_slot, uint32_t *ret_attempt)
 {
@@ -58,7 +68,8 @@ static int leftover(const char *name, uint64_t *ret_dataset, int64_t *ret_sub, u
     return rc;
 }
 
-static void sweep_block(const char *dir, run_live_f *live, void *arg, uint64_t *n)
+/* only: one dataset, -1: all. */
+static void sweep_block(const char *dir, int64_t only, run_live_f *live, void *arg, uint64_t *n)
 {
     struct strv names = { 0 };
     DIR *d = opendir(dir);
@@ -75,7 +86,8 @@ static void sweep_block(const char *dir, run_live_f *live, void *arg, uint64_t *
         int64_t sub;
         char *path;
 
-        if (leftover(names.v[i], &dataset, &sub, &slot, &attempt) || live(arg, dataset, sub, slot, attempt))
+        if (leftover(names.v[i], &dataset, &sub, &slot, &attempt) ||
+            (only >= 0 && dataset != (uint64_t)only) || live(arg, dataset, sub, slot, attempt))
             continue;
         path = path_join(dir, names.v[i]);
         *n += dir_remove(path) == 0;
@@ -96,9 +108,42 @@ void run_sweep(struct run *r, run_live_f *live, void *arg, uint64_t *ret_n)
     for (size_t i = 0; i < n; i++) {
         char *dir = xasprintf("%s/%u", root, blocks[i]);
 
-        sweep_block(dir, live, arg, ret_n);
+        sweep_block(dir, -1, live, arg, ret_n);
         free(dir);
     }
     free(blocks);
     free(root);
+}
+
+struct dead {
+    const struct run *run;
+    const char *node;
+};
+
+static bool may_live(void *arg, uint64_t dataset, int64_t sub, uint32_t slot, uint32_t attempt)
+{
+    const struct dead *x = arg;
+    char *path = run_file(x->run, "events/%lld/%u/%u.%u.jsonl", (long long)sub, slot / 1000, slot, attempt);
+    bool end = false, over = sub >= 0 && run_attempt_over(x->run, (uint32_t)sub, slot, attempt, &end) == 1;
+    bool dead = end || (over && ran_on(path, x->node));
+
+    (void)dataset;
+    free(path);
+    return !dead;
+}
+
+void run_sweep_dead(struct run *r, uint64_t dataset, const char *node)
+{
+    char *dir = run_file(r, "out/%llu", (unsigned long long)(dataset / 1000));
+    struct dead x = { r, node ? node : getenv("SLURMD_NODENAME") };
+    char host[256] = "unknown";
+    uint64_t n = 0;
+
+    if (!x.node || !*x.node) { /* as the launcher names it */
+        gethostname(host, sizeof(host) - 1);
+        x.node = host;
+    }
+
+    sweep_block(dir, (int64_t)dataset, may_live, &x, &n);
+    free(dir);
 }

@@ -430,6 +430,42 @@ static bool ask_over(void *arg, uint64_t dataset, int64_t sub, uint32_t slot, ui
 }
 
 /* Work folders of attempts that have ended, or that nobody holds, go; those of living and unknown ones stay. */
+/* The next attempt removes what older ones of its dataset left: ended, or dead on this node. */
+static void test_sweep_dead(void **state)
+{
+    static const struct { const char *node; bool end, lives, stays; } cases[] = {
+        { "here", false, false, false }, /* killed on this node */
+        { "there", false, false, true }, /* on another: locks may say nothing */
+        { "there", true, false, false }, /* its end is recorded */
+        { "here", false, true, true },   /* alive */
+    };
+    struct run *r = make_run("dead", "a\nb\n");
+    struct events *e[COUNT(cases)];
+    uint32_t attempt;
+
+    (void)state;
+    for (uint32_t i = 0; i < COUNT(cases); i++) {
+        e[i] = run_events(r, 0, 0, i, &attempt, NULL);
+        events_attempt(e[i], &(struct event_attempt){ .attempt = i, .node = cases[i].node });
+        if (cases[i].end)
+            events_end(e[i], &(struct event_end){ .status = "failed", .exit = 1 });
+        if (!cases[i].lives)
+            events_close(e[i], NULL);
+        free(run_work_dir(r, 0, 0, 0, i, NULL));
+    }
+    free(run_work_dir(r, 1, 0, 0, 0, NULL)); /* another dataset's */
+    run_sweep_dead(r, 0, "here");
+    for (uint32_t i = 0; i < COUNT(cases); i++) {
+        char *path = xasprintf("dead/out/0/.0.0.0.%u", i);
+
+        assert_int_equal(access(in_scratch(path), F_OK), cases[i].stays ? 0 : -1);
+        free(path);
+    }
+    assert_int_equal(access(in_scratch("dead/out/0/.1.0.0.0"), F_OK), 0);
+    events_close(e[3], NULL);
+    run_free(r);
+}
+
 static void test_sweep(void **state)
 {
     struct run *r = make_run("sweep", "a\nb\n");
@@ -486,7 +522,7 @@ int main(void)
         cmocka_unit_test(test_create),    cmocka_unit_test(test_open_refused),    cmocka_unit_test(test_maps),
         cmocka_unit_test(test_submit),    cmocka_unit_test(test_bad_nodes),       cmocka_unit_test(test_events),
         cmocka_unit_test(test_publish),   cmocka_unit_test(test_publish_refused), cmocka_unit_test(test_leftover),
-        cmocka_unit_test(test_publish_over_damage), cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_publish_over_damage), cmocka_unit_test(test_sweep), cmocka_unit_test(test_sweep_dead),
         cmocka_unit_test(test_full),
     };
 
