@@ -24,7 +24,7 @@ timed() { # timed NAME COMMAND...
 recon() { "$build/bin/recon-submit" --hold --run-dir "run$1" --set pin=env.pin --set datasets_per_task=1 "${@:2}" -t 5 --datasets list.txt -- /bin/true '{dataset}'; }
 array() { sbatch --hold --array=0-$((tasks - 1)) -t 5 -o /dev/null job; }
 each() { local i; for i in $(seq "$tasks"); do sbatch --hold -t 5 -o /dev/null job || return 1; done; }
-rpcs() { sdiag | sed -n '/by message type/,/^$/p' | awk '/ave_time|count:/ { sub(/^ +/, ""); split($0, f, /[ (]+/); for (k = 1; k <= NF; k++) if ($k ~ /^count:/) { c = $k; sub("count:", "", c) } print f[1], c }' | grep -vE 'STATS|PING|NODE_REG'; }
+rpcs() { sdiag | sed -n '/by message type/,/^$/p' | awk '/ave_time|count:/ { sub(/^[ \t]+/, ""); split($0, f, /[ (]+/); for (k = 1; k <= NF; k++) if ($k ~ /^count:/) { c = $k; sub("count:", "", c) } print f[1], c }' | grep -vE 'STATS|PING|NODE_REG'; }
 cancel() { scancel -u root; }
 recon 0 >/dev/null 2>&1; array >/dev/null; cancel # the first of each warms
 for i in $(seq "$rounds"); do
