@@ -119,6 +119,9 @@ int volume_write(const char *path, const struct recon_volume *v, bool compress, 
 struct mesh_notes {
     uint64_t polygons; /* faces of more than three corners, cut into triangles from their first corner */
     uint64_t uv_out;   /* faces with a texture coordinate outside [0, 1] (OBJ) */
+    uint64_t uvs;      /* texture coordinates, which a mesh here has none of */
+    bool materials;    /* the file has some */
+    bool corner_normals; /* normals that are not one a vertex are left out */
     uint64_t dropped;  /* points that are not finite, left out */
     uint64_t zeros;    /* points whose z is 0, left out */
 };

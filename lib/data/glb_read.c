@@ -18,7 +18,7 @@ struct glb {
     const char *bin;
     uint64_t bin_n;
     struct recon_mesh *m; /* NULL in the pass that counts */
-    uint64_t vertices, faces;
+    uint64_t vertices, faces, uvs;
     bool all_normals, any_rgb;
     struct fault *fault;
 };
@@ -254,6 +254,7 @@ static int primitive(struct glb *g, jsn_at p, const double t[12])
     }
     g->all_normals = g->all_normals && normals.p;
     g->any_rgb = g->any_rgb || colors.p;
+    g->uvs += g->m && jsn_key(g->j, jsn_key(g->j, p, "attributes"), "TEXCOORD_0") ? places.count : 0;
     g->vertices += places.count;
     g->faces += corners / 3;
     return g->vertices * 27 + g->faces * 12 <= GROWTH_MAX * g->load->n ? 0 : bad(g, "instances make more than %d times the file's bytes", GROWTH_MAX);
@@ -408,7 +409,6 @@ int glb_parse(const char *path, const struct load *text, const struct data_alloc
     uint64_t n = 0, where = 0;
     int rc;
 
-    (void)notes;
     if (text->n < 4 || memcmp(text->s, "glTF", 4))
         return bad(&g, "a GLB begins with 'glTF'");
     if (chunks(&g, &text_json, &n))
@@ -417,6 +417,8 @@ int glb_parse(const char *path, const struct load *text, const struct data_alloc
         return bad(&g, "its JSON is none from byte %llu", (unsigned long long)where);
     g.j = j;
     rc = jsn_object(j, ROOT) ? read_all(&g, alloc, &m) : bad(&g, "its JSON is no object");
+    notes->materials = jsn_items(j, jsn_key(j, ROOT, "materials")) > 0;
+    notes->uvs = g.uvs;
     jsn_free(j);
     if (rc == 0)
         *ret = m;

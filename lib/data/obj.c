@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+enum { HEAD = 65536 }; /* bytes in which a library of materials is looked for */
 enum { PIECES_MAX = 64 };
 
 struct piece {
@@ -467,6 +468,9 @@ int obj_parse(const char *path, const struct load *text, int threads, const stru
         rc = second_pass(o, notes, &local);
     for (int i = 0; i < o->pieces; i++)
         same = same && o->piece[i].same_normals;
+    notes->uvs = o->uvs;
+    notes->materials = memmem(text->s, text->n < HEAD ? text->n : HEAD, "mtllib", 6) != NULL;
+    notes->corner_normals = o->normals && (!o->mesh.normals || !same);
     if (rc == 0 && !same) { /* normals of corners: the slot has one a vertex */
         alloc->free(alloc->self, o->mesh.normals);
         o->mesh.normals = NULL;

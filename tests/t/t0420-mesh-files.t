@@ -50,6 +50,10 @@ printf 'v 0 0 0\nv 1 0 0\nv 0 1 0\nvt -0.25 0\nvt 3.5 0\nvt 0 1\nf 1/1 2/2 3/3\n
 tap 0 'texture coordinates outside' run copy "$T/uv.obj"
 has "$T/events" '"rule":"uv-out-of-range"' 'by their rule'
 has "$T/err" ': 1 faces' 'one face'
+has "$T/err" '3 texture coordinates are not kept' 'and told that they are not kept'
+printf 'mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvn 0 0 1\nf 1//1 2//1 3//1\n' >"$T/mtl.obj"
+tap 0 'materials and normals of corners' run copy "$T/mtl.obj"
+has "$T/err" '0 texture coordinates, materials, normals of corners are not kept' 'are told'
 
 refused() { # 'name' FILE TEXT RULE
     tap 65 "$1" run copy "$2"

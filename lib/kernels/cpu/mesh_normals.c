@@ -12,6 +12,17 @@ static void gather(const struct recon_mesh *m, const struct rows *corners, int a
     normal_unit(sum, normals + 3 * v);
 }
 
+/* corners of vertices, and the copy with its normals */
+static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
+{
+    const struct recon_mesh *m = in[0];
+
+    normals_bound(ctx, in, p, cost);
+    if (m)
+        cost->host_bytes = 24 * m->faces + (m->rgb ? 35 : 32) * m->vertices + 512;
+    return 0;
+}
+
 static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out, struct recon_cost *cost)
 {
     const struct recon_mesh *m = in[0];
@@ -33,7 +44,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
             none += c.normals[3 * v] == 0 && c.normals[3 * v + 1] == 0 && c.normals[3 * v + 2] == 0;
         if (none)
             ctx->host->log(ctx, RECON_NOTE, NULL, "mesh", "%llu vertices have no normal: in no face, or their faces cancel out", (unsigned long long)none);
-        normals_bound(ctx, in, p, cost);
+        bound(ctx, in, p, cost);
         *(struct recon_mesh *)out[0] = c;
         c = (struct recon_mesh){ 0 };
     }
@@ -48,4 +59,4 @@ static int selftest(struct recon_ctx *ctx)
 }
 
 const struct recon_kernel cpu_mesh_normals = { RECON_KERNEL_ABI,    MESH_NORMALS_NAME, MESH_NORMALS_DOC, mesh_one_in, mesh_one_out,
-                                               mesh_normals_params, normals_bound,     run,              selftest,    same_shape };
+                                               mesh_normals_params, bound,     run,              selftest,    same_shape };

@@ -116,6 +116,9 @@ static int mesh_run(struct recon_ctx *ctx, const void *const *in, const struct r
     if (rc == 0 && notes.uv_out)
         ctx->host->log(ctx, RECON_WARN, "uv-out-of-range", path, "'%s': %llu faces have texture coordinates outside 0 to 1", path,
                        (unsigned long long)notes.uv_out);
+    if (rc == 0 && (notes.uvs || notes.materials || notes.corner_normals))
+        ctx->host->log(ctx, RECON_WARN, NULL, path, "'%s': %llu texture coordinates%s%s are not kept: a mesh has places, normals and colours of vertices", path,
+                       (unsigned long long)notes.uvs, notes.materials ? ", materials" : "", notes.corner_normals ? ", normals of corners" : "");
     if (rc == 0) {
         geom_doubts(m->xyz, m->vertices, false, warn, ctx);
         cost->items = m->vertices + m->faces;
