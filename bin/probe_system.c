@@ -27,34 +27,11 @@ char *first_line(const char *path)
 
 /* ---- operating system ---- */
 
-/* NAME=value or NAME="value" of os-release; owned, NULL if absent. */
-static char *release_value(const char *text, const char *name)
-{
-    size_t n = strlen(name);
-
-    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-        if (strncmp(line, name, n) == 0 && line[n] == '=') {
-            const char *v = line + n + 1;
-            char quote = *v == '"' || *v == '\'' ? *v : 0;
-
-            v += quote != 0;
-            return xstrndup(v, strcspn(v, quote ? (char[]){ quote, '\n', 0 } : "\n"));
-        }
-    return NULL;
-}
-
 void probe_os(const struct probe *q, struct facts *f)
 {
-    static const char *const files[] = { "/etc/os-release", "/usr/lib/os-release" };
-    struct str t = { 0 };
-
     (void)q;
     f->os.glibc = xstrdup(gnu_get_libc_version());
-    for (size_t i = 0; i < COUNT(files) && !t.len; i++)
-        file_read(files[i], 65536, &t, NULL);
-    f->os.id = release_value(t.s, "ID");
-    f->os.version = release_value(t.s, "VERSION_ID");
-    str_release(&t);
+    facts_os_release("", f);
 }
 
 /* ---- loader ---- */

@@ -9,6 +9,7 @@
 #include "check_host.h"
 #include "check_images.h"
 #include "check_node.h"
+#include "check_root.h"
 #include "cli.h"
 #include "cli_rules.h"
 
@@ -164,9 +165,7 @@ static int get_facts(const struct options *o, const struct pin *pin, char *const
             cli_warn("facts-stale: %s", stale);
         free(stale);
     } else if (o->root) {
-        facts_minimal(ret);
-        free(ret->node);
-        ret->node = xstrdup(o->root);
+        check_root_facts(o->root, ret);
     } else {
         facts_toolkits_of(env, &toolkits);
         for (size_t i = 0; pin && i < pin->variables.n; i++)

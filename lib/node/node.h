@@ -119,6 +119,8 @@ int facts_probe(struct facts *ret, double deadline_ms, struct err *err);
 void facts_toolkits_of(char *const *env, struct strv *ret);
 /* Looks into a toolkit's folder; what is not there stays NULL or false. Initialises ret, whose texts are owned. */
 void facts_toolkit_read(const char *dir, struct facts_toolkit *ret);
+/* ID and VERSION_ID of the os-release below root ("" is this host). */
+void facts_os_release(const char *root, struct facts *f);
 /* What needs no probe: node, kernel, machine, boot id, time. Initialises ret. */
 void facts_minimal(struct facts *ret);
 /* Old (a day) or of another boot of this very node: one line why, else NULL; owned. */

@@ -26,6 +26,7 @@ else
     made_program
     prog=("$T/prog")
 fi
+export RECON_CACHE=$T/kept # what a boot does not change is kept here, not on this host
 recon-pin capture -o env.pin "${prog[0]}" || exit 1
 objects=$(grep -c '{ role = ' env.pin) dirs=$(sed -n '/^dirs = /,/^)/p' env.pin | grep -c mtime_ns)
 
@@ -49,16 +50,18 @@ row() { printf '%-44s %s\n' "$1" "$2"; }
 
 whole=$(median recon-launch --pin env.pin -- "${prog[@]}")
 alone=$(median "${prog[@]}")
-probe=$(median "$build/libexec/recon/recon-probe")
+first=$(median "$build/libexec/recon/recon-probe") probe=$(median "$build/libexec/recon/recon-probe" --cache="$T/kept")
 ldd=$(median ldd -r "${prog[0]}")
 row 'objects, directories' "$objects, $dirs"
 row 'launcher and program' "$whole ms"
 row 'program alone' "$alone ms"
 row 'from start to the running program' "$(awk "BEGIN { printf \"%.1f\", $whole - $alone }") ms"
-row 'probe of the node, alone' "$probe ms"
+row 'probe of the node, alone, the first of a boot' "$first ms"
+row 'probe of the node, alone, later' "$probe ms"
+row 'from start to the running program / ldd -r' "$(awk "BEGIN { printf \"%.2f\", ($whole - $alone) / $ldd }")"
 row 'ldd -r of the same program' "$ldd ms"
 cpu_whole=$(processor recon-launch --pin env.pin -- "${prog[@]}") cpu_alone=$(processor "${prog[@]}")
-cpu_probe=$(processor "$build/libexec/recon/recon-probe") cpu_ldd=$(processor ldd -r "${prog[0]}")
+cpu_probe=$(processor "$build/libexec/recon/recon-probe" --cache="$T/kept") cpu_ldd=$(processor ldd -r "${prog[0]}")
 own=$(awk "BEGIN { printf \"%.1f\", $cpu_whole - $cpu_alone - $cpu_probe }")
 row 'processor time: probe' "$cpu_probe ms"
 row 'processor time: the launcher itself' "$own ms"

@@ -24,6 +24,29 @@ sed 's/"GLIBC_2.3[4-9]", //g; s/glibc = "2.39"/glibc = "2.31"/' "$facts/h200.fac
 tap 75 'an older glibc' recon-check --pin "$T/env.pin" --facts "$T/glibc.facts"
 found glibc-too-old
 
+# facts of a real root with an older glibc (Debian 11, made by debootstrap; recon-check --root ROOT --save-facts)
+tap 75 'Debian 11' recon-check --pin "$T/env.pin" --facts "$facts/debian11-root.facts"
+found glibc-too-old
+has "$T/out" 'GLIBC_2.34' 'by the version that it lacks'
+program "$T/old" 'int main(void){return 0;}' -nostartfiles '-Wl,-e,main'
+tap 0 'a program that asks for nothing new' recon-check --facts "$facts/debian11-root.facts" "$T/old"
+lacks "$T/out" 'error:' 'runs there'
+
+# a root made here: its own libraries count, links in it stay in it, nothing of this host is told
+root=$T/root
+mkdir -p "$root/usr/lib64" "$root/etc"; ln -s usr/lib64 "$root/lib64"
+printf 'NAME="x"\nID=elder\nVERSION_ID="7"\n' >"$root/etc/os-release"
+printf 'GLIBC_2.2.5 { global: *; };\nGLIBC_2.17 { } GLIBC_2.2.5;\n' >"$T/libc.map"
+lib "$root/usr/lib64/libc-2.17.so" libc.so.6 'const char banner[] = "GNU C Library stable release version 2.17."; int f(void){return 0;}' "-Wl,--version-script,$T/libc.map" -nostdlib
+ln -s /usr/lib64/libc-2.17.so "$root/usr/lib64/libc.so.6"
+tap 0 'facts of a root' recon-check --root "$root" --save-facts "$T/root.facts"
+has "$T/root.facts" 'os = { id = "elder"; version = "7"; glibc = "2.17";' 'system and glibc are its own'
+has "$T/root.facts" '{ soname = "libc.so.6"; path = "/lib64/libc.so.6"; versions = [ "GLIBC_2.2.5", "GLIBC_2.17" ]; }' 'and its version nodes'
+lacks "$T/root.facts" 'libstdc++' 'what it has not is not told'
+for k in 'kernel = ' 'boot_id' 'cores = ' 'memlock' 'cache = ' "node = \"$(uname -n)\""; do lacks "$T/root.facts" "$k" "nothing of this host: $k"; done
+tap 75 'a pin against them' recon-check --pin "$T/env.pin" --facts "$T/root.facts"
+found glibc-too-old
+
 # the system's libraries out of view: the same words
 judge() { recon-check --format jsonl --pin "$T/env.pin" --facts "$1" 2>/dev/null | sed 's/,"ms":.*//'; }
 judge "$facts/centos7-k40.facts" >"$T/here"

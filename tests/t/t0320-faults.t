@@ -35,6 +35,27 @@ says '[torch-abi]' 'row 2: hint'
 tap 78 'row 3' recon-check --toolkit 11.0 --arch 8.6
 says 'error: toolkit-too-old: 11.0: CUDA 11.0 cannot compile for sm_86, which needs CUDA 11.1 or newer' 'row 3'
 
+# 4 data on the CPU where a kernel of the device, or of the CPU, wants it: copied and timed
+cuda=$(sed -n 's/^CUDA_ROOT = //p' "$abs_top_builddir/Makefile")
+if [ -f "$cuda/include/cuda_runtime.h" ] && ! grep -q '^SAN_CFLAGS = .*-fsanitize' "$abs_top_builddir/Makefile"; then
+    mkdir -m 755 "$T/kernels"
+    sh "$abs_top_srcdir/tests/fakes/cuda/build.sh" "$abs_top_srcdir" "$abs_top_builddir" "$cuda" "$T/kernels" >"$T/out" 2>&1 || cat "$T/out"
+    cp "$abs_top_builddir/lib/recon/cpu.so" "$T/kernels/"
+    cat >"$T/devices.conf" <<'C'
+version = 1;
+steps = ( { name = "scene"; kernel = "scene.render_rgbd"; params = { frames = 1; width = 32; height = 24; }; },
+          { name = "fuse"; kernel = "tsdf.fuse"; params = { voxel = 0.3; }; },
+          { name = "surface"; kernel = "mesh.marching_cubes"; params = { min_weight = -1; }; },
+          { name = "save"; kernel = "mesh.write"; } );
+C
+    tap 0 'row 4: a kernel of the CPU after one of the device' recon-run --kernels "$T/kernels" --device cuda --pipeline "$T/devices.conf" \
+        --out "$T/o4" --events "$T/e4"
+    if grep '"name":"surface".*"device":"cuda:0"' "$T/e4" >/dev/null &&
+        grep '"name":"save".*"device":"cpu".*"copy_ms":0*\.*0*[1-9]' "$T/e4" >/dev/null; then ok 'row 4: the copy is put in and timed'
+    else not_ok 'row 4: the copy is put in and timed' "$(grep '"step"' "$T/e4")"; fi
+    if grep -qa '^element face' "$T/o4/mesh.ply"; then ok 'row 4: the mesh is there'; else not_ok 'row 4: the mesh is there'; fi
+else skip 'row 4: the CUDA kernels are not built here'; fi
+
 # 5 kernels against an older driver
 fatbin "$T/f.s" '2 90'
 lib "$T/cuda-12.4/lib64/libcudart.so.12" libcudart.so.12 'int f(void){return 0;}'
