@@ -280,7 +280,8 @@ static int judge(const struct options *o, const struct pin *pin, char *const *pr
         status = cli_fail(&err);
         goto out;
     }
-    resolution_symbols(&r, o->root ? o->root : "", &facts.toolkits);
+    if (!strv_has(&o->skip, "symbol-missing")) /* most of the work for a program of many libraries */
+        resolution_symbols(&r, o->root ? o->root : "", &facts.toolkits);
     if (o->libs && o->verbose && !o->jsonl)
         resolution_maybe(&r, o->facts && !o->root ? NULL : &facts, o->root ? o->root : "");
     c = (struct check_case){ .pin = pin, .facts = &facts, .resolution = &r, .received = env,

@@ -122,7 +122,9 @@ void arch_judge(const struct gpu_images *images, const char *soname, const struc
     if (!t->force && !t->forbid)
         return;
     judge_plainly(images, soname, &free_of, &without);
-    if (without.fit != ret->fit)
+    if (without.fit > FIT_PTX) /* unfit anyhow */
+        *ret = without;
+    else if (without.fit != ret->fit)
         ret->variable = without.fit == FIT_SASS && t->force ? t->force : t->forbid ? t->forbid : t->force;
 }
 

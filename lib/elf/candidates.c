@@ -123,7 +123,6 @@ static bool has_symbols(const struct lacks *k, size_t lib, const struct object *
         if (m->provider != lib)
             continue;
         w.gnu_hash = symbol_gnu_hash(m->name);
-        w.sysv_hash = symbol_sysv_hash(m->name);
         if (!symtab_offers(symtab_of(k->symbols, o), &w))
             return false;
     }

@@ -13,7 +13,7 @@ uint32_t symbol_gnu_hash(const char *name)
     return h;
 }
 
-uint32_t symbol_sysv_hash(const char *name)
+static uint32_t symbol_sysv_hash(const char *name)
 {
     uint32_t h = 0;
 
@@ -113,7 +113,7 @@ static bool by_gnu_hash(const struct symtab *t, const struct wanted *w)
 static bool by_sysv_hash(const struct symtab *t, const struct wanted *w)
 {
     const uint8_t *chains = t->sysv + 4 * (size_t)t->n_sysv_buckets;
-    uint32_t i = get32(t->sysv + 4 * (size_t)(w->sysv_hash % t->n_sysv_buckets));
+    uint32_t i = get32(t->sysv + 4 * (size_t)(symbol_sysv_hash(w->name) % t->n_sysv_buckets));
     size_t defaults = 0, steps = 0;
 
     for (; i && i < t->n_sysv && steps++ < t->n_sysv; i = get32(chains + 4 * (size_t)i)) {

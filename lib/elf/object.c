@@ -198,10 +198,11 @@ static void read_notes(struct reading *x, const GElf_Phdr *p)
         if (n.n_namesz != 4 || memcmp((const char *)d->d_buf + name, "GNU", 4))
             continue;
         if (n.n_type == NT_GNU_BUILD_ID && !x->o->build_id && n.n_descsz <= 64) {
+            static const char digits[] = "0123456789abcdef";
             struct str t = { 0 };
 
             for (size_t i = 0; i < n.n_descsz; i++)
-                str_addf(&t, "%02x", bytes[i]);
+                str_addn(&t, (char[]){ digits[bytes[i] >> 4], digits[bytes[i] & 15] }, 2);
             x->o->build_id = str_take(&t);
         }
         if (n.n_type == NT_GNU_PROPERTY_TYPE_0 && !x->o->isa)

@@ -73,7 +73,6 @@ static enum found find(struct lookup *l, struct wanted *w, bool copy)
     struct answer *a;
 
     w->gnu_hash = symbol_gnu_hash(w->name);
-    w->sysv_hash = symbol_sysv_hash(w->name);
     if (copy)
         return search_scope(l, w, 1);
     a = answer_of(l, w);
@@ -155,7 +154,7 @@ void closure_symbols(struct symbols *s, const struct closure *c, const struct cl
 
 bool symbols_defines(struct symbols *s, const struct object *o, const char *name)
 {
-    struct wanted w = { .name = name, .gnu_hash = symbol_gnu_hash(name), .sysv_hash = symbol_sysv_hash(name) };
+    struct wanted w = { .name = name, .gnu_hash = symbol_gnu_hash(name) };
 
     return symtab_offers(symtab_of(s, o), &w);
 }

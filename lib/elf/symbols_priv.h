@@ -39,11 +39,10 @@ const struct version_name *symtab_version(const struct symtab *t, size_t i, bool
 struct wanted { /* one reference */
     const char *name;
     const struct version_name *version; /* NULL: any */
-    uint32_t gnu_hash, sysv_hash;
+    uint32_t gnu_hash;
     bool call;                          /* a PLT slot does not bind to a program's own PLT address */
 };
 uint32_t symbol_gnu_hash(const char *name);
-uint32_t symbol_sysv_hash(const char *name);
 bool symtab_offers(const struct symtab *t, const struct wanted *w); /* does the loader bind w to this object? */
 
 #endif

@@ -140,6 +140,7 @@ static void jit_variables(void **state)
         { "F", "D", { SM(0, 90), PTX(0, 80, 8, 0) }, 2, FIT_NONE, "F" },
         { "F", NULL, { SM(0, 80) }, 1, FIT_NONE, NULL }, /* unfit anyhow */
         { NULL, "D", { PTX(0, 100, 8, 7) }, 1, FIT_NONE, NULL },
+        { NULL, "D", { PTX(0, 80, 9, 9) }, 1, FIT_PTX_TOO_NEW, NULL },
     };
 
     (void)state;
