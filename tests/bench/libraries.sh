@@ -52,11 +52,11 @@ if command -v strace >/dev/null; then
     # what asks for a path: names that are not empty, outside /proc and /sys; those that fail
     lookups() {
         strace -f -e trace=%file -o "$T/strace" "$@" >/dev/null 2>&1
-        awk '/execve\(/ || /getcwd/ || /resumed/ { next } /"\/(proc|sys|dev)/ { next } /"[^"]/ { n++; bad += / = -1 / } END { print n + 0 ", failed " bad + 0 }' "$T/strace"
+        awk '/execve\(/ || /getcwd/ || /resumed/ || /"\/(proc|sys|dev)/ { next } /[( ]"[^"]/ { n++; bad += / = -1 / } END { print n + 0 ", failed " bad + 0 }' "$T/strace"
     }
     printf '%-52s %s\n' 'path look-ups: recon-check, closure and versions' "$(lookups "${closure[@]}")"
     printf '%-52s %s\n' 'path look-ups: recon-check, with all symbols' "$(lookups "${symbols[@]}")"
-    printf '%-52s %s\n' 'path look-ups: ld.so' "$(LD_TRACE_LOADED_OBJECTS=1 lookups "$prog")"
+    printf '%-52s %s\n' 'path look-ups: ld.so' "$(lookups -E LD_TRACE_LOADED_OBJECTS=1 "$prog")"
     command -v libtree >/dev/null && printf '%-52s %s\n' 'path look-ups: libtree' "$(lookups libtree "$prog")"
 fi
 exit 0
