@@ -69,6 +69,7 @@ void processes_release(struct processes *p);
 struct launch {
     /* as asked */
     const char *pin_path, *run_path;
+    const char *save_facts, *host_facts; /* a folder, outside of a container; a file, inside */
     uint32_t sub, slot;
     bool check_only, exec, no_bind, jsonl, verbose;
     bool each; /* PROGRAM runs once for each dataset: asked, or found by its arguments */

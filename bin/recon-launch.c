@@ -14,7 +14,7 @@
 
 /* ---- command line ---------------------------------------------------------------------------------------------- */
 
-enum { OPT_RUN = 256, OPT_SUB, OPT_TASK, OPT_CHECK, OPT_EXEC, OPT_SKIP, OPT_FORMAT, OPT_GRACE, OPT_NO_BIND, OPT_TASK_PROLOG, OPT_EACH };
+enum { OPT_RUN = 256, OPT_SUB, OPT_TASK, OPT_CHECK, OPT_EXEC, OPT_SKIP, OPT_FORMAT, OPT_GRACE, OPT_NO_BIND, OPT_TASK_PROLOG, OPT_EACH, OPT_SAVE, OPT_FACTS };
 
 static const struct argp_option options[] = {
     { "pin", 'p', "PIN", 0, "what was promised: libraries and environment (default: RECON_PIN)", 0 },
@@ -22,6 +22,8 @@ static const struct argp_option options[] = {
     { "sub", OPT_SUB, "N", 0, "number of the submission in RUN", 0 },
     { "task", OPT_TASK, "SLOT", 0, "array slot of this task", 0 },
     { "each", OPT_EACH, NULL, 0, "run PROGRAM once for each dataset of the task even if no argument asks for one", 0 },
+    { "save-facts", OPT_SAVE, "DIR", 0, "save this node's facts as DIR/NODE.facts and become PROGRAM, which starts a container", 0 },
+    { "facts", OPT_FACTS, "FILE", 0, "in a container: what the node is, as saved outside (default: RECON_HOST_FACTS)", 0 },
     { "check-only", OPT_CHECK, NULL, 0, "judge, print the findings and end", 0 },
     { "exec", OPT_EXEC, NULL, 0, "judge, then become PROGRAM: no watching, no record", 0 },
     { "skip", OPT_SKIP, "RULE", 0, "leave a rule out; may be repeated", 0 },
@@ -61,6 +63,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case OPT_RUN: l->run_path = arg; break;
     case OPT_SUB: a->bad |= parse_u32("sub", arg, &l->sub); a->sub = true; break;
     case OPT_TASK: a->bad |= parse_u32("task", arg, &l->slot); a->task = true; break;
+    case OPT_SAVE: l->save_facts = arg; break;
+    case OPT_FACTS: l->host_facts = arg; break;
     case OPT_EACH: l->each = true; break;
     case OPT_CHECK: l->check_only = true; break;
     case OPT_EXEC: l->exec = true; break;
@@ -87,6 +91,10 @@ static int check_usage(const struct launch *l, const struct asked *a)
 {
     if (a->bad)
         return CODE_USAGE;
+    if (l->save_facts)
+        return l->argv[0] && !l->run_path && !l->check_only
+                   ? 0
+                   : cli_error(CODE_USAGE, "--save-facts DIR -- PROGRAM ARG...: it goes with a program, not with --run or --check-only");
     if (!l->pin_path || !*l->pin_path)
         return cli_error(CODE_USAGE, "no pin: give --pin PIN (recon-pin capture makes one) or set RECON_PIN");
     if (!l->argv[0] && !l->check_only)
@@ -118,6 +126,7 @@ static int parse(int argc, char **argv, struct launch *l, bool *ret_prolog)
     int rest = argc, rc;
 
     l->pin_path = getenv("RECON_PIN");
+    l->host_facts = getenv("RECON_HOST_FACTS");
     l->grace_ms = GRACE_MS;
     rc = cli_parse(&argp, argc, argv, &rest, &a);
     if (rc)
@@ -145,6 +154,19 @@ static int read_pin(struct launch *l, struct err *err)
     return 0;
 }
 
+/* In a container the loader, libraries and toolkits are the image's; hardware and driver are the node's, as seen outside. */
+static void take_host(struct launch *l)
+{
+    struct facts host = { 0 };
+    struct err err = { 0 };
+
+    if (facts_read(l->host_facts, &host, &err) == 0)
+        facts_take_host(&l->facts, &host);
+    else
+        strv_addf(&l->facts.unknown, "host: %s", err.text);
+    facts_release(&host);
+}
+
 static void probe(struct launch *l)
 {
     struct strv toolkits = { 0 };
@@ -152,6 +174,8 @@ static void probe(struct launch *l)
 
     facts_toolkits_of(l->env.v, &toolkits);
     facts_probe_for(&q, &l->facts, NULL); /* what fails is told in facts.unknown */
+    if (l->host_facts && *l->host_facts)
+        take_host(l);
     strv_release(&toolkits);
 }
 
@@ -310,6 +334,32 @@ static int run_program(struct launch *l, struct err *err)
 
 /* ---- the steps ------------------------------------------------------------------------------------------------- */
 
+/* Outside of a container: the node's facts are saved for the launcher inside. A probe that fails stops nothing. */
+static int save_and_exec(struct launch *l)
+{
+    char *path, *program;
+    struct err err = { 0 };
+
+    keeper_init(&l->keeper, l->grace_ms);
+    record_place(l);
+    probe(l);
+    path = xasprintf("%s/%s.facts", l->save_facts, l->node);
+    for (char **e = environ; *e; e++)
+        strv_add(&l->env, *e);
+    if (dir_make(l->save_facts, 0777, &err) || facts_write(path, &l->facts, &err)) {
+        cli_warn("the node's facts are not known inside: %s", err.text);
+        env_set(&l->env, "RECON_HOST_FACTS", NULL);
+    } else {
+        env_set(&l->env, "RECON_HOST_FACTS", path);
+    }
+    program = launch_program(l, &err);
+    if (program)
+        keeper_exec(&l->keeper, program, l->argv, l->env.v, &err);
+    free(program);
+    free(path);
+    return cli_fail(&err);
+}
+
 static int launch(struct launch *l)
 {
     struct err err = { 0 };
@@ -361,7 +411,7 @@ int main(int argc, char **argv)
     int status = parse(argc, argv, &l, &prolog);
 
     if (status == 0)
-        status = prolog ? task_prolog() : launch(&l);
+        status = prolog ? task_prolog() : l.save_facts ? save_and_exec(&l) : launch(&l);
     launch_release(&l);
     return cli_end(status);
 }

@@ -66,10 +66,30 @@ static int new_run(struct order *x, struct err *err)
     return run_begin(x, err) ? -1 : submit(x, err);
 }
 
+/* The closing job finds nothing more to send: its exit status is the run's. */
+static int close_run(struct order *x, struct err *err)
+{
+    struct state s = { 0 };
+    int rc;
+
+    if (x->n_under_way) { /* another closing job waits for those */
+        fprintf(stderr, "recon-submit: nothing to send for now\n");
+        return 0;
+    }
+    fprintf(stderr, "recon-submit: nothing to do any more\n");
+    if (end_state(x, 0, &s, err))
+        return -1;
+    rc = run_ended(x, &s, err);
+    state_release(&s);
+    return rc;
+}
+
 static int old_run(struct order *x, struct err *err)
 {
     if (order_resume(x, err))
         return -1;
+    if (!x->n_todo && x->o->closing && !x->o->dry_run && !x->o->test_only)
+        return close_run(x, err);
     if (!x->n_todo) {
         fprintf(stderr, "recon-submit: nothing to do: every dataset of '%s' has a good result or is under way\n", x->path);
         return x->o->watch && !x->o->dry_run && !x->o->test_only ? wait_watch(x, err) : 0;

@@ -43,7 +43,7 @@ struct order {
     bool *damaged;                 /* by dataset: its published result was, at --resume */
     uint64_t n_damaged;
     uint32_t *todo;                /* datasets to submit, in order */
-    uint64_t n_todo;
+    uint64_t n_todo, n_under_way;  /* n_under_way: at --resume, queued or running */
     uint32_t per_task, slots_max;
     uint64_t slots_total;          /* that the cluster takes now, 0: no bound known */
     char *bound;                   /* what slots_total comes from, in words */
@@ -119,6 +119,14 @@ void state_release(struct state *s);
 /* submit_wait.c */
 int wait_local(struct order *x, const struct part *p, struct err *err); /* exit status */
 int wait_watch(struct order *x, struct err *err);                       /* exit status */
+int end_state(const struct order *x, double ms, struct state *ret, struct err *err); /* told in one line */
+
+/* submit_container.c: the image is there and is what was pinned; digest and folders settled. */
+int container_settle(struct order *x, struct err *err);
+void container_binds(struct order *x, const char *chdir, struct strv *ret); /* what has to be seen inside */
+
+/* submit_end.c: writes RUN/summary.json and runs the hooks, once. The run's exit status, or -1. */
+int run_ended(const struct order *x, const struct state *s, struct err *err);
 
 /* submit_closing.c: the run ends by itself */
 int submit_parts(struct order *x, struct strv *ids, struct part *last, struct err *err); /* ids: of what was sent */

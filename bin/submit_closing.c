@@ -58,7 +58,7 @@ static bool send_closing(struct order *x, const struct strv *ids)
 {
     struct err why = { 0 };
 
-    if (!ids->n || x->o->local || !x->spec.retry.closing || (!x->spec.retry.node_unfit && x->n_sent == x->n_todo))
+    if (!ids->n || x->o->local || !x->spec.retry.closing || (!x->spec.retry.node_unfit && x->n_sent == x->n_todo && !x->spec.on_end.mail && !x->spec.on_end.command.n))
         return false;
     if (closing_send(x, ids, &why) == 0)
         return true;

@@ -185,6 +185,10 @@ static int find_program(struct order *x, struct err *err)
     struct strv *argv = &x->spec.program;
     char *path;
 
+    if (x->spec.container.kind > CONTAINER_NONE) { /* it is looked for inside */
+        strv_copy(&x->argv, argv);
+        return 0;
+    }
     if (strchr(argv->v[0], '/') && cli_executable(argv->v[0], err))
         return -1;
     path = cli_search(argv->v[0], getenv("PATH"));
@@ -361,6 +365,26 @@ static void add_variables(struct order *x)
     }
 }
 
+/* In a container the program is not this host's: variables are pinned with the launcher alone, which runs inside; the
+ * program's libraries by a pin that was captured there. */
+static int capture_variables(struct order *x, struct err *err)
+{
+    struct pin_request r = { .env = environ, .cwd = x->cwd };
+    char *launcher = path_part("bin/recon-launch");
+    int rc;
+
+    strv_add(&r.programs, launcher);
+    free(launcher);
+    for (size_t i = 0; i < x->spec.env.n; i++)
+        if (!strchr(x->spec.env.v[i], '='))
+            strv_add(&r.variables, x->spec.env.v[i]);
+    rc = pin_capture(&r, &x->pin, NULL, err);
+    x->pin_changed = true;
+    strv_release(&r.programs);
+    strv_release(&r.variables);
+    return rc ? err_prefix(err, "cannot pin the environment") : 0;
+}
+
 static int capture(struct order *x, struct err *err)
 {
     struct pin_request r = { .env = environ, .cwd = x->cwd };
@@ -405,7 +429,7 @@ static int settle_pin(struct order *x, struct err *err)
         rc = file_trusted(x->spec.pin, trusted, err) || pin_read(x->spec.pin, &x->pin, err) ? -1 : 0;
         free(trusted);
     } else {
-        rc = capture(x, err);
+        rc = x->spec.container.kind <= CONTAINER_NONE ? capture(x, err) : capture_variables(x, err);
     }
     if (rc == 0)
         rc = judge_here(x, !x->spec.pin, err);
@@ -440,7 +464,7 @@ int order_settle(struct order *x, struct err *err)
     x->cwd = getcwd(NULL, 0);
     if (!x->cwd)
         return err_sys(err, CODE_IO, "the working directory is not there");
-    if (load_datasets(x, err) || find_template(x, err) || settle_device(x, err))
+    if (load_datasets(x, err) || find_template(x, err) || container_settle(x, err) || settle_device(x, err))
         return -1;
     if (x->spec.pipeline) {
         if (find_pipeline(x, err))

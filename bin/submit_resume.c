@@ -224,6 +224,7 @@ static int choose_todo(struct order *x, const struct state *s, const struct unde
         else
             x->todo[x->n_todo++] = (uint32_t)i;
     }
+    x->n_under_way = running;
     if (running)
         cli_warn("%llu datasets are queued or running and are left alone", (unsigned long long)running);
     if (failed)
@@ -287,7 +288,7 @@ int order_resume(struct order *x, struct err *err)
         return -1;
     }
     x->run = run_open(x->path, err);
-    if (!x->run || run_lock(x, err) || read_spec(x, err) || read_template(x, err) || read_launch(x, err) ||
+    if (!x->run || run_lock(x, err) || read_spec(x, err) || read_template(x, err) || container_settle(x, err) || read_launch(x, err) ||
         run_submissions(x->run, &l, err))
         return -1;
     take_hex(x, &l);

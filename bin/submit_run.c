@@ -172,6 +172,7 @@ int part_make(struct order *x, struct part *p, uint32_t sub, uint64_t from, cons
     struct script s = { .spec = &x->spec, .pin = &x->pin, .run = x->path, .sub = sub, .chdir = dir,
                         .exclude = x->exclude, .umask = mask, .launcher = launcher, .argv = &x->argv, .each = x->spec.script.n > 0,
                         .template_text = x->template_text.s, .template_name = x->template_path };
+    struct strv binds = { 0 };
     int rc;
 
     *p = (struct part){ .sub = sub, .from = from };
@@ -181,6 +182,8 @@ int part_make(struct order *x, struct part *p, uint32_t sub, uint64_t from, cons
     p->script_path = xasprintf("%s/sub/%u.sbatch", x->path, sub);
     s.job_name = p->name;
     s.slots = p->slots;
+    container_binds(x, dir, &binds);
+    s.binds = &binds;
     if (after)
         chain(x, after, &saved);
     rc = script_render(&s, &p->script, err);
@@ -188,6 +191,7 @@ int part_make(struct order *x, struct part *p, uint32_t sub, uint64_t from, cons
         unchain(x, saved);
     if (rc == 0)
         keep_chdir(x, dir);
+    strv_release(&binds);
     free(mask);
     free(dir);
     free(launcher);

@@ -140,10 +140,20 @@ static int no_answer(struct err *err)
     return -1;
 }
 
+static bool built_with_libslurm(void)
+{
+    char *path = path_part("lib/recon/sched/slurm.so");
+    bool there = access(path, F_OK) == 0;
+
+    free(path);
+    return there;
+}
+
 /* auto: libslurm where it loads, reaches the cluster and can say every directive; else the commands. */
 static int choose_auto(struct order *x, struct err *err)
 {
-    const struct sched_backend *api = sched_load("slurm", NULL), *commands = sched_load("sbatch", err);
+    struct err loading = { 0 };
+    const struct sched_backend *api = sched_load("slurm", &loading), *commands = sched_load("sbatch", err);
     struct sched_request r;
     struct err why = { 0 };
     struct part p = { 0 };
@@ -152,8 +162,11 @@ static int choose_auto(struct order *x, struct err *err)
     if (!commands)
         return -1;
     x->backend = commands;
-    if (!api)
+    if (!api) {
+        if (built_with_libslurm())
+            cli_warn("libslurm is not the one that recon was built for, so Slurm's commands serve: %s", loading.text);
         return ask_limits(x, commands, err);
+    }
     if (ask_limits(x, api, &why)) { /* where it is not this libslurm's cluster the commands have the last word */
         if (why.code == CODE_NOEXEC && ask_limits(x, commands, NULL) == 0)
             return 0;

@@ -74,7 +74,7 @@ static void tell_end(const struct order *x, const struct state *s, double ms)
 }
 
 /* The state at the end, deep, told in one line. */
-static int end_state(const struct order *x, double ms, struct state *ret, struct err *err)
+int end_state(const struct order *x, double ms, struct state *ret, struct err *err)
 {
     char *pin = digest_here(x, "env.pin"), *pipeline = digest_here(x, "pipeline.conf");
     int rc = state_read(x->run, x->done_by, pin, pipeline, true, ret, err);
@@ -116,6 +116,8 @@ int wait_local(struct order *x, const struct part *p, struct err *err)
     }
     x->backend->tasks(&(struct sched_job){ .id = p->job_id }, &tasks, NULL);
     rc = first_failure(p, x, &state, &tasks);
+    if (run_ended(x, &state, &why) < 0)
+        cli_warn("%s", why.text);
     sched_tasks_release(&tasks);
     state_release(&state);
     return rc;

@@ -75,7 +75,16 @@ AC_DEFUN([RECON_WITH_SLURM], [
   libslurm (or configure --without-slurm): Debian libslurm-dev, Fedora slurm-devel, Spack slurm"])])
   AC_SUBST([SLURM_LIBS])
   AM_CONDITIONAL([HAVE_SLURM], [test "x$have_slurm" = xyes])
-  AS_IF([test "x$have_slurm" = xyes], [AC_DEFINE([HAVE_SLURM], [1], [Define if the libslurm backend is built.])])
+  AS_IF([test "x$have_slurm" = xyes], [AC_DEFINE([HAVE_SLURM], [1], [Define if the libslurm backend is built.])
+    # headers from 22.05 to 26.05: what changed since the first
+    AC_CHECK_DECLS([slurm_get_errno, ESLURM_ERROR_ON_DESC_TO_RECORD_COPY], [], [], [[
+      #include <slurm/slurm.h>
+      #include <slurm/slurm_errno.h>]])
+    AC_CHECK_MEMBERS([submit_response_msg_t.job_id], [], [], [[#include <slurm/slurm.h>]])
+    AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <slurm/slurm.h>]],
+      [[job_info_msg_t *m; slurm_step_id_t id = { 0 }; return slurm_load_job(&m, id, 0);]])],
+      [AC_DEFINE([HAVE_SLURM_LOAD_JOB_BY_STEP], [1], [Define if slurm_load_job takes a step id.])])
+  ])
 ])
 
 AC_DEFUN([RECON_DEPENDENCIES_REPORT], [

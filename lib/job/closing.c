@@ -43,6 +43,10 @@ static void add_directives(const struct script *s, const char *after, const char
     add_directive(t, "mem", CLOSING_MEM, false);
     add_directive(t, "time", CLOSING_TIME, false);
     str_addf(t, "#SBATCH --dependency=afterany:%s\n", after);
+    if (s->spec->on_end.mail && !s->spec->on_end.mailer) {
+        add_directive(t, "mail-type", "END", false);
+        add_directive(t, "mail-user", s->spec->on_end.mail, true);
+    }
     add_directive(t, "chdir", s->chdir, true);
     add_directive(t, "output", "/dev/null", false);
 }

@@ -47,6 +47,17 @@ extern const struct name device_names[];
 enum via { VIA_AUTO, VIA_API, VIA_SBATCH, VIA_NOBODY };
 extern const struct name via_names[];
 
+enum container_kind { CONTAINER_NONE, CONTAINER_APPTAINER, CONTAINER_PYXIS, CONTAINER_COMMAND };
+extern const struct name container_names[];
+struct spec_container {
+    int kind;                  /* enum container_kind, -1 when it is not said */
+    char *image;               /* a file or folder, absolute once loaded, or a registry's reference */
+    char *digest;              /* "sha256:<64 hex>" of a file; settled at submission, held against it afterwards */
+    struct strv command;       /* kind "command": argv with {image}; else the program to call, NULL: by its name */
+    struct strv options;       /* more options for the runtime */
+    struct strv bind;          /* folders to show besides the run's own, SRC or SRC:DST */
+};
+
 struct spec { /* texts owned; paths absolute once loaded */
     char *name, *datasets, *pipeline;
     struct strv program;       /* argv; or a pipeline */
@@ -66,6 +77,11 @@ struct spec { /* texts owned; paths absolute once loaded */
         char *partition;    /* where that job runs; NULL: where the tasks do */
     } retry;
     struct { int via; } submit; /* enum via */
+    struct {
+        struct strv command;   /* argv, run when the run has ended */
+        char *mail, *mailer;   /* address; the program that sends, NULL: Slurm mails when the closing job ends */
+    } on_end;
+    struct spec_container container;
     char *facts;               /* folder of saved *.facts of the nodes; NULL: none */
     struct conf_map architectures; /* GRES type or feature -> compute capability: "a100" -> "8.0" */
     struct conf_ints trusted_owners; /* uids whose pins, templates and pipelines are taken */
@@ -144,8 +160,15 @@ struct script {
     const char *launcher;      /* path of recon-launch */
     const struct strv *argv;   /* what the launcher starts: the runner with its options, or the user's program */
     bool each;                 /* once a dataset, whatever its arguments hold */
+    const struct strv *binds;  /* folders that a container has to show; NULL without one */
     const char *template_text, *template_name;
 };
+/* Where the launcher runs: argv that stands before it, empty without a container. binds: folders that it needs. */
+void container_argv(const struct spec_container *c, const struct strv *binds, struct strv *ret);
+/* A reference of a registry that names no digest: what runs may change from one task to the next. */
+bool container_unpinned(const struct spec_container *c);
+bool container_is_file(const struct spec_container *c); /* image is a path */
+
 /* Renders the script. Every value is validated (a newline in a path or directive is refused) and quoted for its place;
  * dataset names never enter. CODE_USAGE: unknown placeholder, value that cannot be said. */
 int script_render(const struct script *s, struct str *ret, struct err *err);

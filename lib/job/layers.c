@@ -10,7 +10,7 @@
 struct load {
     const struct spec_source *source;
     struct conf *all;            /* the merged files */
-    char *base_datasets, *base_pipeline, *base_program, *base_script, *base_pin, *base_template; /* folders of the layers that said so */
+    char *base_datasets, *base_pipeline, *base_program, *base_script, *base_hook, *base_image, *base_pin, *base_template; /* folders of the layers that said so */
     struct strv over;            /* sbatch options that a layer above SBATCH_* names */
     struct conf_map params_from; /* for the spec */
 };
@@ -136,6 +136,8 @@ static int add_layer(struct load *l, const struct conf *c, const char *file, con
         rc = add_script_of(l, &s, dir, err);
     if (rc == 0) {
         base_of(&l->base_script, dir, s.script.n);
+        base_of(&l->base_hook, dir, s.on_end.command.n);
+        base_of(&l->base_image, dir, s.container.image);
         base_of(&l->base_datasets, dir, s.datasets);
         base_of(&l->base_pipeline, dir, s.pipeline);
         base_of(&l->base_program, dir, s.program.n);
@@ -367,6 +369,10 @@ static void make_paths(struct load *l, struct spec *s)
         make_absolute(&s->program.v[0], l->base_program);
     if (s->script.n)
         make_absolute(&s->script.v[0], l->base_script);
+    if (s->on_end.command.n && strchr(s->on_end.command.v[0], '/'))
+        make_absolute(&s->on_end.command.v[0], l->base_hook);
+    if (container_is_file(&s->container))
+        make_absolute(&s->container.image, l->base_image);
 }
 
 static int add_layers(struct load *l, struct err *err)
@@ -444,6 +450,8 @@ int spec_load(const struct spec_source *source, struct spec *ret, struct strv *i
     free(l.base_pipeline);
     free(l.base_program);
     free(l.base_script);
+    free(l.base_hook);
+    free(l.base_image);
     free(l.base_pin);
     free(l.base_template);
     return rc;

@@ -89,10 +89,29 @@ static int add_environment(const struct script *s, struct str *t, struct err *er
     return 0;
 }
 
+/* The launcher outside saves the node's facts and becomes the runtime, which starts the launcher inside. */
+static void add_container(const struct script *s, const char *launcher, const char *run, struct str *t)
+{
+    struct strv argv = { 0 };
+
+    str_addf(t, "%s --save-facts %s/facts --", launcher, run);
+    container_argv(&s->spec->container, s->binds, &argv);
+    for (size_t i = 0; i < argv.n; i++) {
+        char *arg = esc_shell(argv.v[i]);
+
+        str_addf(t, " %s", arg);
+        free(arg);
+    }
+    str_add(t, " ");
+    strv_release(&argv);
+}
+
 static void add_launch(const struct script *s, struct str *t)
 {
     char *launcher = esc_shell(s->launcher), *run = esc_shell(s->run);
 
+    if (s->spec->container.kind > CONTAINER_NONE)
+        add_container(s, launcher, run, t);
     str_addf(t, "%s --pin \"$RECON_PIN\" --run %s --sub %u --task \"${RECON_TASK:-${SLURM_ARRAY_TASK_ID:?}}\"%s --",
              launcher, run, s->sub, s->each ? " --each" : "");
     for (size_t i = 0; i < s->argv->n; i++) {

@@ -33,6 +33,29 @@ static const struct conf_row submit_rows[] = {
     { 0 },
 };
 
+#define IN(group, key, type_, def_, doc_)                                                                    \
+    { .name = #key, .type = type_, .offset = offsetof(struct spec, group.key) - offsetof(struct spec, group), .def = def_, \
+      .doc = doc_ }
+static const struct conf_row on_end_rows[] = {
+    IN(on_end, command, CONF_TEXTS, NULL, "program and arguments that the closing job runs when the run has ended; see below"),
+    IN(on_end, mail, CONF_TEXT, NULL, "address that is told when the run has ended"),
+    IN(on_end, mailer, CONF_TEXT, NULL,
+       "the site's program for that, an absolute path, called as `mailer -s SUBJECT ADDRESS`; absent: Slurm's own mail"),
+    { 0 },
+};
+const struct name container_names[] = { { "apptainer", CONTAINER_APPTAINER },
+                                        { "pyxis", CONTAINER_PYXIS }, { "command", CONTAINER_COMMAND }, { NULL, 0 } };
+static const struct conf_row container_rows[] = {
+    { .name = "kind", .type = CONF_CHOICE, .offset = offsetof(struct spec_container, kind),
+      .names = container_names, .doc = "what runs it: apptainer exec, srun with pyxis, or a command of the site's" },
+    IN(container, image, CONF_TEXT, NULL, "a file, a folder, or a registry's reference with its @sha256: digest"),
+    IN(container, digest, CONF_TEXT, NULL, "of a file, sha256:<64 hex>; settled at submission when it is absent"),
+    IN(container, command, CONF_TEXTS, NULL, "kind command: program and arguments, {image} filled in; else the runtime's program"),
+    IN(container, options, CONF_TEXTS, NULL, "more options for the runtime"),
+    IN(container, bind, CONF_TEXTS, NULL, "folders that the job needs inside, SRC or SRC:DST, besides the run's own"),
+    { 0 },
+};
+
 #define ROW(key, type_, def_, doc_)                                                                          \
     { .name = #key, .type = type_, .offset = offsetof(struct spec, key), .def = def_, .doc = doc_ }
 const struct conf_row spec_rows[] = {
@@ -53,6 +76,10 @@ const struct conf_row spec_rows[] = {
       .doc = "trying again" },
     { .name = "submit", .type = CONF_GROUP, .offset = offsetof(struct spec, submit), .sub = submit_rows,
       .doc = "how the script is handed over" },
+    { .name = "on_end", .type = CONF_GROUP, .offset = offsetof(struct spec, on_end), .sub = on_end_rows,
+      .doc = "who is told" },
+    { .name = "container", .type = CONF_GROUP, .offset = offsetof(struct spec, container), .sub = container_rows,
+      .doc = "what the tasks run in" },
     ROW(facts, CONF_TEXT, NULL, "folder with saved NODE.facts: the pin is held against them before the job is queued"),
     ROW(architectures, CONF_MAP, NULL,
         "compute capability by GRES type or feature, { a100 = \"8.0\"; }: what the GPU code is held against where no facts are saved"),
@@ -166,6 +193,39 @@ static int check_architectures(const struct conf_map *m, struct err *err)
     return 0;
 }
 
+static int check_on_end(const struct spec *s, struct err *err)
+{
+    const char *mail = s->on_end.mail, *mailer = s->on_end.mailer;
+
+    if (s->on_end.command.n && *s->on_end.command.v[0] != '/')
+        return err_set(err, CODE_USAGE, "'on_end.command' begins with '%s', wanted a path", s->on_end.command.v[0]);
+    if (mailer && *mailer != '/')
+        return err_set(err, CODE_USAGE, "'on_end.mailer' is '%s', wanted an absolute path", mailer);
+    if (mail && (!*mail || *mail == '-' || strpbrk(mail, " \t\r\n'\"\\$`;|&<>")))
+        return err_set(err, CODE_USAGE, "'on_end.mail' is '%s', which is no address", mail);
+    if ((mail || s->on_end.command.n) && !s->retry.closing)
+        return err_set(err, CODE_USAGE, "'on_end' is the closing job's work, and 'retry.closing' is false");
+    return 0;
+}
+
+static int check_container(const struct spec_container *c, struct err *err)
+{
+    const char *d = c->digest;
+
+    if (c->kind <= CONTAINER_NONE)
+        return c->image ? err_set(err, CODE_USAGE, "'container.image' is given without 'container.kind'") : 0;
+    if (!c->image)
+        return err_set(err, CODE_USAGE, "'container.image' is missing");
+    if (c->kind == CONTAINER_COMMAND && !c->command.n)
+        return err_set(err, CODE_USAGE, "'container.command' is missing: kind is \"command\"");
+    if (d && (!str_starts(d, "sha256:") || strlen(d) != 71 || strspn(d + 7, "0123456789abcdef") != 64))
+        return err_set(err, CODE_USAGE, "'container.digest' is '%s', wanted sha256: and 64 hexadecimal digits", d);
+    for (size_t i = 0; i < c->bind.n; i++)
+        if (*c->bind.v[i] != '/' || strchr(c->bind.v[i], ','))
+            return err_set(err, CODE_USAGE, "'container.bind' holds '%s', wanted an absolute path without commas", c->bind.v[i]);
+    return 0;
+}
+
 int spec_check(const struct spec *s, struct err *err)
 {
     int n;
@@ -180,7 +240,7 @@ int spec_check(const struct spec *s, struct err *err)
     if (n != 1)
         return err_set(err, CODE_USAGE, "%s of 'pipeline', 'program' and 'script' %s given; one says what to run",
                        n ? "several" : "none", n ? "are" : "is");
-    if (check_architectures(&s->architectures, err))
+    if (check_architectures(&s->architectures, err) || check_on_end(s, err) || check_container(&s->container, err))
         return -1;
     for (size_t i = 0; i < s->trusted_owners.n; i++)
         if (check_range("trusted_owners", s->trusted_owners.v[i], (int64_t)UINT32_MAX - 1, err))

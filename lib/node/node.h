@@ -123,6 +123,8 @@ void facts_toolkit_read(const char *dir, struct facts_toolkit *ret);
 void facts_os_release(const char *root, struct facts *f);
 /* What needs no probe: node, kernel, machine, boot id, time. Initialises ret. */
 void facts_minimal(struct facts *ret);
+/* In a container: what the node is (hardware, driver, devices, limits, name) is taken out of `host`, what the image is stays. */
+void facts_take_host(struct facts *f, struct facts *host);
 /* Old (a day) or of another boot of this very node: one line why, else NULL; owned. */
 char *facts_stale(const struct facts *f);
 

@@ -237,6 +237,15 @@ int run_attempt_over(const struct run *r, uint32_t sub, uint32_t slot, uint32_t 
  * matter then). For the next attempt; the rest is run_sweep's. node NULL: this one, as the launcher names it. */
 void run_sweep_dead(struct run *r, uint64_t dataset, const char *node);
 
+/* How a run ended, as the one line of RUN/summary.json. exit: 0, or the status of the first dataset that is not done. */
+struct run_summary {
+    const char *name;
+    int exit;
+    uint64_t datasets, done, failed, skipped;
+    struct strv bad_nodes;
+};
+void run_summary_json(const struct run *r, const struct run_summary *s, struct str *ret);
+
 int run_bad_node(struct run *r, const char *node, const struct finding *f, struct err *err); /* bad-nodes.jsonl */
 int run_bad_nodes(const struct run *r, struct strv *ret, struct err *err);                   /* unique names */
 /* A finding of scope job that stopped a task: written into the same file, as a line of type job-finding. */

@@ -28,7 +28,11 @@ static void put_head(const struct report *r, FILE *f)
     for (size_t i = 0; i < r->submissions.n; i++) {
         const struct submission *s = &r->submissions.v[i];
 
-        fprintf(f, "submitted %u: %llu task%s", s->sub, (unsigned long long)s->tasks, s->tasks == 1 ? "" : "s");
+        fprintf(f, "submitted %u: ", s->sub);
+        if (s->tasks)
+            fprintf(f, "%llu task%s", (unsigned long long)s->tasks, s->tasks == 1 ? "" : "s");
+        else
+            fputs("the closing job", f);
         put_safe(f, ", ", s->backend ? s->backend : "unknown backend", "");
         if (s->job_id)
             put_safe(f, ", job ", s->job_id, "");

@@ -83,7 +83,7 @@ static int slurm_submit(const struct sched_request *r, char **ret_job_id, struct
     if (rc || !answer)
         rc = slurm_failed("the job is refused", err);
     else
-        *ret_job_id = xasprintf("%u", answer->job_id);
+        *ret_job_id = xasprintf("%u", ANSWER_JOB(answer));
     if (answer)
         slurm_free_submit_response_response_msg(answer);
     request_release(&q);

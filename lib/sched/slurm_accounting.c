@@ -10,8 +10,6 @@
 #define ENFORCE_LIMITS 0x2
 #define ENFORCE_QOS 0x8
 
-extern void *slurm_list_next(ListIterator); /* exported by libslurm, declared by no header of 22.05 */
-
 struct reader {
     struct accounting *a;
     const assoc_mgr_info_msg_t *m;

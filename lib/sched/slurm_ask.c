@@ -51,7 +51,11 @@ int slurm_ask_tasks(const struct sched_job *job, struct sched_tasks *ret, struct
     if (slurm_start(err))
         return -1;
     hush_begin(&h);
+    #ifdef HAVE_SLURM_LOAD_JOB_BY_STEP /* 26.05 on */
+    rc = slurm_load_job(&all, (slurm_step_id_t){ .job_id = (uint32_t)id, .step_id = NO_VAL, .step_het_comp = NO_VAL }, SHOW_ALL);
+#else
     rc = slurm_load_job(&all, (uint32_t)id, SHOW_ALL);
+#endif
     free(hush_end(&h));
     if (rc) /* a job that the controller knows no more has ended */
         return slurm_get_errno() == ESLURM_INVALID_JOB_ID || rc == ESLURM_INVALID_JOB_ID

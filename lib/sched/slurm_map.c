@@ -388,7 +388,7 @@ static void defaults(struct slurm_map *m, const struct sched_request *r)
 
 static int count_nodes(struct slurm_map *m)
 {
-    hostlist_t list;
+    __typeof__(slurm_hostlist_create(NULL)) list; /* a pointer by name until 23.02, in its type since */
     int n;
 
     if (!m->desc.req_nodes)

@@ -2,8 +2,24 @@
 #ifndef RECON_SLURM_MAP_H
 #define RECON_SLURM_MAP_H
 
+#include <errno.h>
 #include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
 #include "sched/sched_priv.h"
+
+/* What changed in newer headers; configure looks. */
+#if !HAVE_DECL_SLURM_GET_ERRNO /* 24.11 on */
+#define slurm_get_errno() errno
+#endif
+#if !HAVE_DECL_ESLURM_ERROR_ON_DESC_TO_RECORD_COPY /* 26.05 on */
+#define ESLURM_ERROR_ON_DESC_TO_RECORD_COPY 2013
+#endif
+
+#ifdef HAVE_SUBMIT_RESPONSE_MSG_T_JOB_ID
+#define ANSWER_JOB(answer) ((answer)->job_id)
+#else /* 25.11 on */
+#define ANSWER_JOB(answer) ((answer)->step_id.job_id)
+#endif
 
 struct slurm_map {
     job_desc_msg_t desc;
