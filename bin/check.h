@@ -41,7 +41,7 @@ int check_build(const struct options *o, const struct facts *f);
 /* What to compile for: the architectures of these nodes' GPUs, as PyTorch, CMake and nvcc want them. */
 int print_arch_list(const struct options *o, const struct nodes *l);
 /* One resolution against every node: a row a group of nodes that get one verdict. */
-int check_where(const struct options *o, const struct pin *pin, const struct resolution *r, char *const *env,
+int check_where(const struct options *o, const struct pin *pin, const struct resolution *r, size_t n, char *const *env,
                 const struct nodes *l);
 
 #endif

@@ -1,15 +1,18 @@
 #include "config.h"
 
+#include <stdlib.h>
 #include "check_host.h"
 #include "cli.h"
 
 static int find_modules(const char *host, const struct strv *packages, char *const *env, struct python_modules *ret,
                         struct strv *libraries, struct err *err)
 {
+    char *whole = path_absolute(host);
     struct strv bare = { 0 };
     struct python python;
-    int rc = python_find(host, env, &python, err);
+    int rc = python_find(whole, env, &python, err);
 
+    free(whole);
     if (rc)
         return rc;
     rc = python_modules(&python, packages, ret, &bare, err);

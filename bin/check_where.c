@@ -103,7 +103,8 @@ static struct group *group_of(struct groups *l, const char *partition, const cha
 
     for (size_t i = 0; i < l->n; i++)
         if (str_eq(l->v[i].partition, partition) && str_eq(l->v[i].gpu, gpu) &&
-            str_eq(l->v[i].verdict, verdict) && str_eq(l->v[i].rule, rule))
+            str_eq(l->v[i].verdict, verdict) && str_eq(l->v[i].rule, rule) &&
+            (!str_eq(rule, "variant") || str_eq(l->v[i].text, text)))
             return &l->v[i];
     g = VEC_ADD(l);
     *g = (struct group){ xstrdup(partition), xstrdup(gpu),  xstrdup(verdict),
@@ -111,31 +112,55 @@ static struct group *group_of(struct groups *l, const char *partition, const cha
     return g;
 }
 
-static void judge_node(const struct options *o, const struct pin *pin, const struct resolution *r,
+/* The body that the node would take; without any that has no error the first that it tries. NULL: the pin has one alone. */
+static const char *judge_bodies(const struct options *o, const struct pin *pin, const struct resolution *r, size_t bodies,
+                                char *const *env, const struct facts *f, struct findings *ret)
+{
+    struct check_case c = { .pin = pin, .facts = f, .resolution = r, .received = env, .elsewhere = true, .restored = bodies > 1,
+                            .levels = &o->levels };
+    size_t *order = xcalloc(bodies, sizeof(*order)), i = 0;
+
+    if (bodies > 1)
+        variants_order(pin, f, order);
+    for (; i <= bodies; i++) { /* the first once more when all are in vain */
+        size_t body = order[i % bodies];
+
+        c.pin = pin ? pin_body(pin, body) : NULL;
+        c.resolution = &r[body];
+        check(&c, &o->skip, ret);
+        if (bodies == 1 || i == bodies || !findings_count(ret, LEVEL_ERROR))
+            break;
+        findings_release(ret);
+    }
+    free(order);
+    return bodies > 1 && c.pin->name ? c.pin->name : NULL;
+}
+
+static void judge_node(const struct options *o, const struct pin *pin, const struct resolution *r, size_t bodies,
                        char *const *env, const struct node_facts *n, struct groups *ret)
 {
-    struct check_case c = {
-        .pin = pin, .facts = &n->facts, .resolution = r, .received = env, .elsewhere = true, .levels = &o->levels
-    };
     size_t errors, warnings;
     struct findings found;
-    char *gpu = gpu_type(&n->facts);
+    char *gpu = gpu_type(&n->facts), *text;
     const struct finding *first;
+    const char *variant = judge_bodies(o, pin, r, bodies, env, &n->facts, &found);
 
-    check(&c, &o->skip, &found);
     errors = findings_count(&found, LEVEL_ERROR);
     warnings = findings_count(&found, LEVEL_WARN);
     first = errors || warnings ? &found.v[0] : NULL;
+    text = variant && !errors ? xasprintf("takes '%s'%s%s", variant, first ? "; " : "", first ? first->text : "")
+                              : xstrdup(first ? first->text : NULL);
     for (size_t i = 0; i == 0 || i < n->facts.partitions.n; i++) {
         struct group *g = group_of(ret, n->facts.partitions.n ? n->facts.partitions.v[i] : "-", gpu,
                                    errors     ? "error"
                                    : warnings ? "warn"
                                               : "ok",
-                                   first ? first->rule : NULL, first ? first->text : NULL);
+                                   first ? first->rule : variant ? "variant" : NULL, text);
 
         strv_add(&g->nodes, n->facts.node ? n->facts.node : n->path);
     }
     findings_release(&found);
+    free(text);
     free(gpu);
 }
 
@@ -197,14 +222,14 @@ static void print_table(const struct groups *l)
     table_free(t);
 }
 
-int check_where(const struct options *o, const struct pin *pin, const struct resolution *r, char *const *env,
+int check_where(const struct options *o, const struct pin *pin, const struct resolution *r, size_t n, char *const *env,
                 const struct nodes *l)
 {
     struct groups groups = { 0 };
     bool fit = false;
 
     for (size_t i = 0; i < l->n; i++)
-        judge_node(o, pin, r, env, &l->v[i], &groups);
+        judge_node(o, pin, r, n, env, &l->v[i], &groups);
     if (o->jsonl)
         print_json(&groups);
     else

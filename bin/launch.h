@@ -88,6 +88,7 @@ struct launch {
     struct events *events; /* nowhere without --run */
     int events_fd;         /* its descriptor as the program gets it, -1 none */
     struct pin pin;
+    const struct pin *body; /* of the pin: the one that is taken here */
     struct facts facts;
     char *node, *job;
     struct strv env; /* that the program gets */
@@ -126,7 +127,9 @@ void gpus_of_task(const struct facts *f, char *const *env, struct gpu_list *ret)
  * Gives the number of CPUs it is confined to, 0: left as it was. */
 int bind_near(const struct facts *f, const struct gpu_list *gpus, int wanted);
 
-/* Fills l->findings. Whatever goes wrong here is a not-checked note: recon fails open. */
+/* This body of the pin is taken: its variables, its program where argv names that of another body. */
+void launch_take(struct launch *l, size_t body);
+/* Fills l->findings and takes the body that fits. Whatever goes wrong here is a not-checked note: recon fails open. */
 void launch_judge(struct launch *l);
 /* Judges unless RECON_CHECK says off, records and shows the findings. 0: the program may run; else the exit status. */
 int launch_verdict(struct launch *l);

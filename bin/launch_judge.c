@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "cli_rules.h"
 #include "launch.h"
+#include "variants.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@ static void not_checked(struct findings *l, const char *object, const char *why)
     l->not_checked++;
 }
 
-/* ---- what the judging child sends: per finding its level and scope, then six texts, each "+text" or "-" ---- */
+/* ---- what the judging child sends: the number of the pin's body; per finding its level and scope, then six texts, each "+text" or "-" ---- */
 
 static void send_text(struct str *t, const char *s)
 {
@@ -57,11 +58,14 @@ static int take_text(const char **p, const char *end, const char **ret)
     return 0;
 }
 
-static int take_findings(const struct str *t, struct findings *ret)
+static int take_findings(const struct str *t, struct findings *ret, uint64_t *ret_body)
 {
     const char *p = t->s, *end = t->s + t->len, *x[6];
     uint64_t n;
 
+    if (!t->len || end[-1] || str_to_u64(p, ret_body))
+        return -1;
+    p += strlen(p) + 1;
     while (p + 3 < end && *p == 'F') {
         enum level level = (enum level)(p[1] - '0');
         enum scope scope = (enum scope)(p[2] - '0');
@@ -108,9 +112,9 @@ static void check_program(const struct launch *l, struct findings *ret)
 {
     char *path = l->argv[0] ? launch_program(l, NULL) : NULL, *by = NULL, *why;
 
-    if (path && !in_pin(&l->pin, path)) {
+    if (path && !in_pin(l->body, path)) {
         by = cli_interpreter(path, env_get(l->env.v, "PATH"));
-        if (!by || !in_pin(&l->pin, by)) {
+        if (!by || !in_pin(l->body, by)) {
             why = xasprintf("'%s' is not in the pin '%s', so its libraries were not judged", by ? by : path, l->pin_path);
             not_checked(ret, by ? by : path, why);
             free(why);
@@ -133,32 +137,33 @@ static void add_script(const struct launch *l, struct check_scripts *ret)
                 break;
         if (*arg && **arg != '-')
             check_scripts_add(ret, *arg);
-    } else if (path && !in_pin(&l->pin, path)) {
+    } else if (path && !in_pin(l->body, path)) {
         check_scripts_add(ret, path);
     }
     free(path);
 }
 
-static void judge(const struct launch *l, int fd)
+static void judge(struct launch *l, int fd)
 {
-    struct resolution r = { 0 };
-    struct findings list = { 0 };
-    struct err err = { 0 };
-    struct str t = { 0 };
-    bool resolved = resolve(&l->pin, &l->facts, "", l->env.v, &r, &err) == 0;
     struct check_scripts scripts = { 0 };
     struct conf_map levels;
-    struct check_case c = { .pin = &l->pin, .facts = &l->facts, .resolution = resolved ? &r : NULL,
-                            .received = environ, .restored = true, .scripts = &scripts, .levels = &levels };
+    struct variants v = { .pin = &l->pin, .root = "", .given = &l->facts, .skip = &l->skip, .symbols = resolution_symbols_changed,
+                          .env = l->pin.variants.n ? environ : l->env.v,
+                          .c = { .facts = &l->facts, .received = environ, .restored = true, .scripts = &scripts,
+                                 .levels = &levels } };
+    struct resolution r = { 0 };
+    struct findings list = { 0 };
+    struct str t = { 0 };
+    size_t body;
 
-    if (resolved)
-        resolution_symbols_changed(&r, &l->pin, "", &l->facts.toolkits);
     cli_levels(getenv("RECON_RULES"), &levels);
     add_script(l, &scripts);
-    check(&c, &l->skip, &list);
-    if (!resolved)
-        not_checked(&list, "resolve", err.text);
+    body = variants_judge(&v, &r, &list);
+    if (body)
+        launch_take(l, body);
     check_program(l, &list);
+    str_addf(&t, "%zu", body);
+    str_addn(&t, "", 1);
     send_findings(&t, &list);
     for (size_t done = 0; done < t.len;) {
         ssize_t n = write(fd, t.s + done, t.len - done);
@@ -193,8 +198,9 @@ static int collect(int fd, double end, struct str *t, struct err *err)
     }
 }
 
-static int ask(const struct launch *l, pid_t pid, int fd, struct findings *ret, struct err *err)
+static int ask(struct launch *l, pid_t pid, int fd, struct findings *ret, struct err *err)
 {
+    uint64_t body = 0;
     struct str t = { 0 };
     int status = 0, rc = collect(fd, clock_ms() + JUDGE_MS, &t, err);
 
@@ -206,11 +212,12 @@ static int ask(const struct launch *l, pid_t pid, int fd, struct findings *ret, 
     if (rc == 0 && WIFSIGNALED(status))
         rc = err_set(err, CODE_INTERNAL, "resolving and checking ended with signal %d (%s), a defect of recon",
                      WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else if (rc == 0 && take_findings(&t, ret))
+    else if (rc == 0 && take_findings(&t, ret, &body))
         rc = err_set(err, CODE_INTERNAL, "resolving and checking ended with status %d without an answer",
                      WEXITSTATUS(status));
+    if (rc == 0 && body && body < pin_bodies(&l->pin))
+        launch_take(l, (size_t)body);
     str_release(&t);
-    (void)l;
     return rc;
 }
 

@@ -36,6 +36,13 @@ static void note_mode(struct launch *l, enum mode mode)
         findings_add(&l->findings, "check-override", LEVEL_NOTE, SCOPE_JOB, "RECON_RULES", "levels of rules are those of '%s'", s);
 }
 
+static void show_variant(const struct launch *l)
+{
+    for (size_t i = 0; i < l->findings.n && !l->jsonl && !l->verbose; i++)
+        if (str_eq(l->findings.v[i].rule, "variant"))
+            cli_warn("%s", l->findings.v[i].text);
+}
+
 static void show_findings(const struct launch *l)
 {
     FILE *to = l->check_only ? stdout : stderr;
@@ -99,6 +106,7 @@ int launch_verdict(struct launch *l)
     note_mode(l, mode);
     for (size_t i = 0; i < l->findings.n; i++)
         events_finding(l->events, &l->findings.v[i]);
+    show_variant(l);
     show_findings(l);
     if (mode == MODE_ERROR)
         status = findings_status(&l->findings);

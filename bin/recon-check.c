@@ -12,6 +12,7 @@
 #include "check_root.h"
 #include "cli.h"
 #include "cli_rules.h"
+#include "variants.h"
 
 enum { KEY_FACTS = 256, KEY_ENV_FILE, KEY_FORMAT, KEY_LIBS, KEY_SAVE, KEY_ROOT, KEY_SKIP, KEY_LIST, KEY_IMAGES, KEY_HOST, KEY_PACKAGE,
        KEY_TOOLKIT, KEY_ARCH, KEY_COMPILER, KEY_WHERE, KEY_ARCH_LIST,
@@ -209,11 +210,17 @@ static char *find_program(const char *name, char *const *env)
 }
 
 /* The pin's closures and those of each program named, one after another in one resolution. */
+/* What the facts say of the loader counts where its files can be read: here, or below the root. */
+static const struct facts *of_loader(const struct options *o, const struct facts *f)
+{
+    return o->facts && !o->root ? NULL : f;
+}
+
 static int get_resolution(const struct options *o, const struct pin *pin, char *const *programs, const struct facts *f,
                           char *const *env, struct resolution *ret, struct err *err)
 {
     const char *root = o->root ? o->root : "";
-    const struct facts *node = o->facts && !o->root ? NULL : f; /* another node's files are not here: this loader's way */
+    const struct facts *node = of_loader(o, f);
     int rc = 0;
 
     *ret = (struct resolution){ 0 };
@@ -255,6 +262,37 @@ static int get_resolution(const struct options *o, const struct pin *pin, char *
 
 /* ---- the steps ---- */
 
+static void look_up(struct resolution *r, const struct pin *body, const char *root, const struct strv *places)
+{
+    (void)body;
+    resolution_symbols(r, root, places);
+}
+
+/* Fills r and found. */
+static int judge_case(const struct options *o, const struct pin *pin, char *const *programs, char *const *env,
+                      const struct facts *f, const struct check_scripts *scripts, struct resolution *r, struct findings *found,
+                      struct err *err)
+{
+    const char *root = o->root ? o->root : "";
+    struct check_case c = { .facts = f, .received = env, .elsewhere = o->facts && !o->root, .scripts = scripts,
+                            .levels = &o->levels };
+    struct variants v = { .pin = pin, .root = root, .env = env, .given = of_loader(o, f), .c = c, .skip = &o->skip,
+                          .symbols = strv_has(&o->skip, "symbol-missing") ? NULL : look_up };
+
+    if (pin && !*programs) {
+        variants_judge(&v, r, found);
+        return 0;
+    }
+    if (get_resolution(o, pin, programs, f, env, r, err))
+        return -1;
+    if (!strv_has(&o->skip, "symbol-missing")) /* most of the work for a program of many libraries */
+        resolution_symbols(r, root, &f->toolkits);
+    c.pin = pin;
+    c.resolution = r;
+    check(&c, &o->skip, found);
+    return 0;
+}
+
 static int judge(const struct options *o, const struct pin *pin, char *const *programs, char *const *env)
 {
     double start = clock_ms();
@@ -263,7 +301,6 @@ static int judge(const struct options *o, const struct pin *pin, char *const *pr
     struct findings found = { 0 };
     struct check_scripts scripts = { 0 };
     struct err err = { 0 };
-    struct check_case c;
     int status;
 
     if (get_facts(o, pin, env, &facts, &err))
@@ -276,19 +313,14 @@ static int judge(const struct options *o, const struct pin *pin, char *const *pr
         status = 0;
         goto out;
     }
-    if (get_resolution(o, pin, programs, &facts, env, &r, &err)) {
+    for (char *const *p = programs; *p; p++)
+        check_scripts_add(&scripts, *p);
+    if (judge_case(o, pin, programs, env, &facts, &scripts, &r, &found, &err)) {
         status = cli_fail(&err);
         goto out;
     }
-    if (!strv_has(&o->skip, "symbol-missing")) /* most of the work for a program of many libraries */
-        resolution_symbols(&r, o->root ? o->root : "", &facts.toolkits);
     if (o->libs && o->verbose && !o->jsonl)
-        resolution_maybe(&r, o->facts && !o->root ? NULL : &facts, o->root ? o->root : "");
-    c = (struct check_case){ .pin = pin, .facts = &facts, .resolution = &r, .received = env,
-                             .elsewhere = o->facts && !o->root, .scripts = &scripts, .levels = &o->levels };
-    for (char *const *p = programs; *p; p++)
-        check_scripts_add(&scripts, *p);
-    check(&c, &o->skip, &found);
+        resolution_maybe(&r, of_loader(o, &facts), o->root ? o->root : "");
     found.ms = clock_ms() - start;
     report(o, &r, &found);
     status = findings_status(&found);
@@ -300,11 +332,12 @@ out:
     return status;
 }
 
-/* Facts of many nodes, one resolution: --where and --arch-list. */
+/* Facts of many nodes, one resolution for each body of the pin: --where and --arch-list. */
 static int over_nodes(const struct options *o, const struct pin *pin, char *const *programs, char *const *env)
 {
+    size_t n = pin && !*programs ? pin_bodies(pin) : 1;
+    struct resolution *r = xcalloc(n, sizeof(*r));
     struct nodes nodes = { 0 };
-    struct resolution r = { 0 };
     struct err err = { 0 };
     int status = 0;
 
@@ -313,12 +346,16 @@ static int over_nodes(const struct options *o, const struct pin *pin, char *cons
         status = cli_fail(&err);
     } else if (o->arch_list) {
         status = print_arch_list(o, &nodes);
-    } else if (get_resolution(o, pin, programs, &nodes.v[0].facts, env, &r, &err)) {
-        status = cli_fail(&err);
     } else {
-        status = check_where(o, pin, &r, env, &nodes);
+        for (size_t i = 0; i < n && !status; i++)
+            if (get_resolution(o, pin ? pin_body(pin, i) : NULL, programs, &nodes.v[0].facts, env, &r[i], &err))
+                status = cli_fail(&err);
+        if (!status)
+            status = check_where(o, pin, r, n, env, &nodes);
     }
-    resolution_release(&r);
+    for (size_t i = 0; i < n; i++)
+        resolution_release(&r[i]);
+    free(r);
     nodes_release(&nodes);
     return status;
 }

@@ -187,6 +187,8 @@ static bool pass_events(struct launch *l)
 
     if (fd < 0)
         return false;
+    if (l->events_fd >= 0)
+        return true;
     l->events_fd = fcntl(fd, F_DUPFD, 100);
     if (l->events_fd < 0)
         l->events_fd = fd;
@@ -201,7 +203,8 @@ static void make_environment(struct launch *l)
     char *run = l->run ? xstrdup(run_path(l->run)) : NULL, number[32];
     char *pin = path_absolute(l->pin_path);
 
-    pin_environment(&l->pin, environ, &l->env);
+    strv_release(&l->env);
+    pin_environment(l->body, environ, &l->env);
     env_set(&l->env, "RECON_PIN", pin);
     env_set(&l->env, "RECON_EVENTS_FD", NULL); /* an outer launcher's are not for this program */
     env_set(&l->env, "RECON_EVENTS_START", NULL);
@@ -222,6 +225,31 @@ static void make_environment(struct launch *l)
     }
     free(run);
     free(pin);
+}
+
+static bool same_program(const char *a, const char *b)
+{
+    char *x = realpath(a, NULL), *y = realpath(b, NULL);
+    bool same = str_eq(a, b) || (x && str_eq(x, y));
+
+    free(x);
+    free(y);
+    return same;
+}
+
+void launch_take(struct launch *l, size_t body)
+{
+    const struct pin *taken = pin_body(&l->pin, body);
+    char *path = l->argv[0] ? launch_program(l, NULL) : NULL;
+
+    for (size_t i = 0; path && i < pin_bodies(&l->pin); i++)
+        if (same_program(path, pin_body(&l->pin, i)->objects.v[0].path)) {
+            l->argv[0] = taken->objects.v[0].path;
+            break;
+        }
+    free(path);
+    l->body = taken;
+    make_environment(l);
 }
 
 /* ---- running --------------------------------------------------------------------------------------------------- */
@@ -373,6 +401,7 @@ static int launch(struct launch *l)
         record_attempt(l);
         return refuse(l, cli_fail(&err));
     }
+    l->body = &l->pin;
     make_environment(l);
     probe(l);
     record_attempt(l);

@@ -11,10 +11,10 @@
 
 #define MODULE_MS 60000.0 /* for `module load`, which may ask a slow file system */
 
-enum { K_ENV = 256, K_MISSING, K_PACKAGE, K_PREFIX, K_MODULE, K_FORMAT, K_LIBS, K_QUICK };
+enum { K_ENV = 256, K_MISSING, K_PACKAGE, K_PREFIX, K_MODULE, K_VARIANT, K_FORMAT, K_LIBS, K_QUICK };
 
 static const struct argp_option rows[] = {
-    { "output", 'o', "FILE", 0, "capture, export: write there (default: standard output)", 1 },
+    { "output", 'o', "FILE", 0, "capture, merge, export: write there (default: standard output); bundle: the folder to make", 1 },
     { "env", K_ENV, "VARIABLE", 0, "capture: this variable too; NAME* takes all that begin so; may be given again", 1 },
     { "allow-missing", K_MISSING, NULL, 0, "capture: record libraries that are not found instead of refusing", 1 },
     { "package", K_PACKAGE, "PY", 0,
@@ -24,12 +24,13 @@ static const struct argp_option rows[] = {
     { "quick", K_QUICK, NULL, 0, "verify: compare sizes and build-ids, read no file whole", 2 },
     { "format", K_FORMAT, "FORM", 0,
       "verify, diff: text or jsonl; export: sh (default), sbatch, lmod, tcl, dotenv, conda-explicit or requirements", 2 },
+    { "variant", K_VARIANT, "NAME", 0, "verify, show, diff, export, bundle: this body of a pin with variants (default: its first)", 2 },
     { "libs", K_LIBS, NULL, 0, "show: the libraries, one a line", 3 },
     { 0 },
 };
 
 struct options {
-    const char *output, *format, *prefix;
+    const char *output, *format, *prefix, *variant;
     bool allow_missing, quick, libs;
     struct strv env, packages, modules, args;
 };
@@ -45,6 +46,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case K_PACKAGE: strv_add(&o->packages, value); break;
     case K_PREFIX: o->prefix = value; break;
     case K_MODULE: strv_add(&o->modules, value); break;
+    case K_VARIANT: o->variant = value; break;
     case K_FORMAT: o->format = value; break;
     case K_QUICK: o->quick = true; break;
     case K_LIBS: o->libs = true; break;
@@ -203,6 +205,69 @@ out:
     return rc;
 }
 
+/* ---- a pin that is read ---- */
+
+/* The body that was asked for, in *ret (its own bytes); *whole is released by pin_release. */
+static int read_body(const struct options *o, const char *path, struct pin *whole, const struct pin **ret)
+{
+    struct err err = { 0 };
+    struct str names = { 0 };
+
+    if (pin_read(path, whole, &err))
+        return cli_fail(&err);
+    *ret = o->variant ? pin_named(whole, o->variant) : whole;
+    if (*ret)
+        return 0;
+    for (size_t i = 0; i < pin_bodies(whole); i++)
+        str_addf(&names, "%s%s", i ? ", " : "", pin_body(whole, i)->name ? pin_body(whole, i)->name : "(no name)");
+    cli_error(CODE_USAGE, "'%s' has no variant '%s'; it has %s", path, o->variant, names.s);
+    str_release(&names);
+    pin_release(whole);
+    return CODE_USAGE;
+}
+
+/* ---- merge ---- */
+
+/* "NAME=PIN": a pin whose path begins with "NAME=" is named with "./". */
+static int read_named(const char *arg, struct pin *ret, char **ret_name, struct err *err)
+{
+    const char *eq = strchr(arg, '='), *slash = strchr(arg, '/');
+    bool named = eq && (!slash || eq < slash);
+
+    *ret_name = named ? xstrndup(arg, (size_t)(eq - arg)) : NULL;
+    return pin_read(named ? eq + 1 : arg, ret, err);
+}
+
+static int merge(const struct options *o)
+{
+    struct pin all = { 0 }, one;
+    struct err err = { 0 };
+    char *name = NULL;
+    int rc = 0;
+
+    if (o->args.n < 3)
+        return cli_error(CODE_USAGE, "merge: name two pins or more, as NAME=PIN; the first is the one for who knows no variants");
+    rc = read_named(o->args.v[1], &all, &name, &err);
+    if (rc == 0 && name) {
+        free(all.name);
+        all.name = xstrdup(name);
+    }
+    if (rc == 0 && !all.name)
+        rc = err_set(&err, CODE_USAGE, "a variant needs a name: NAME=%s", o->args.v[1]);
+    free(name);
+    for (size_t i = 2; i < o->args.n && rc == 0; i++) {
+        name = NULL;
+        rc = read_named(o->args.v[i], &one, &name, &err);
+        if (rc == 0 && (rc = pin_merge(&all, &one, name, &err)))
+            pin_release(&one);
+        free(name);
+    }
+    if (rc == 0)
+        rc = o->output && !str_eq(o->output, "-") ? pin_write(o->output, &all, &err) : print_pin(&all);
+    pin_release(&all);
+    return rc ? cli_fail(&err) : 0;
+}
+
 /* ---- verify ---- */
 
 static void print_difference(const struct pin_difference *d)
@@ -306,28 +371,31 @@ static int verify(const struct options *o)
     struct resolution r = { 0 };
     double t0 = clock_ms();
     struct err err = { 0 };
-    struct pin p;
+    struct pin whole;
+    const struct pin *p;
     int status;
 
     if (o->args.n != 2)
         return cli_error(CODE_USAGE, "verify: name one pin");
-    if (file_trusted(o->args.v[1], NULL, &err) || pin_read(o->args.v[1], &p, &err))
+    if (file_trusted(o->args.v[1], NULL, &err))
         return cli_fail(&err);
-    if (resolve(&p, NULL, "", environ, &r, &err)) {
-        pin_release(&p);
+    if ((status = read_body(o, o->args.v[1], &whole, &p)))
+        return status;
+    if (resolve(p, NULL, "", environ, &r, &err)) {
+        pin_release(&whole);
         return cli_fail(&err);
     }
-    pin_compare(&p, &r, environ, !o->quick, &l);
+    pin_compare(p, &r, environ, !o->quick, &l);
     status = verify_status(&l);
     for (size_t i = 0; i < l.n && !jsonl; i++)
         print_difference(&l.v[i]);
     if (jsonl)
-        print_findings(&p, &l, clock_ms() - t0);
+        print_findings(p, &l, clock_ms() - t0);
     else if (!l.n)
-        printf("no difference: %zu files, %zu variables\n", p.objects.n, p.variables.n);
+        printf("no difference: %zu files, %zu variables\n", p->objects.n, p->variables.n);
     pin_differences_release(&l);
     resolution_release(&r);
-    pin_release(&p);
+    pin_release(&whole);
     return status;
 }
 
@@ -443,20 +511,35 @@ static void show_libs(const struct pin *p)
     }
 }
 
+static void show_variants(const struct pin *whole, const struct pin *p)
+{
+    for (size_t i = 0; i < pin_bodies(whole) && whole->variants.n; i++) {
+        const struct pin *b = pin_body(whole, i);
+        char *t = xasprintf("%s%s: %s, %zu files", b->name ? b->name : "(no name)", b == p ? " (this one)" : "",
+                            b->objects.v[0].path, b->objects.n);
+
+        line("variant", t);
+        free(t);
+    }
+}
+
 static int show(const struct options *o)
 {
-    struct err err = { 0 };
-    struct pin p;
+    const struct pin *p;
+    struct pin whole;
+    int status;
 
     if (o->args.n != 2)
         return cli_error(CODE_USAGE, "show: name one pin");
-    if (pin_read(o->args.v[1], &p, &err))
-        return cli_fail(&err);
-    if (o->libs)
-        show_libs(&p);
-    else
-        show_summary(&p);
-    pin_release(&p);
+    if ((status = read_body(o, o->args.v[1], &whole, &p)))
+        return status;
+    if (o->libs) {
+        show_libs(p);
+    } else {
+        show_summary(p);
+        show_variants(&whole, p);
+    }
+    pin_release(&whole);
     return 0;
 }
 
@@ -487,20 +570,20 @@ static void print_kind_json(const struct pin_difference *d, struct str *t)
 static int diff(const struct options *o)
 {
     struct pin_differences l = { 0 };
-    struct pin a = { 0 }, b = { 0 };
+    struct pin first = { 0 }, second = { 0 };
+    const struct pin *a, *b;
     struct str t = { 0 };
-    struct err err = { 0 };
     int status;
 
     if (o->args.n != 3)
         return cli_error(CODE_USAGE, "diff: name two pins");
-    if (pin_read(o->args.v[1], &a, &err))
-        return cli_fail(&err);
-    if (pin_read(o->args.v[2], &b, &err)) {
-        pin_release(&a);
-        return cli_fail(&err);
+    if ((status = read_body(o, o->args.v[1], &first, &a)))
+        return status;
+    if ((status = read_body(o, o->args.v[2], &second, &b))) {
+        pin_release(&first);
+        return status;
     }
-    pin_diff(&a, &b, &l);
+    pin_diff(a, b, &l);
     for (size_t i = 0; i < l.n; i++) {
         if (str_eq(o->format, "jsonl"))
             print_kind_json(&l.v[i], &t);
@@ -512,8 +595,8 @@ static int diff(const struct options *o)
     status = l.n ? 1 : 0;
     str_release(&t);
     pin_differences_release(&l);
-    pin_release(&a);
-    pin_release(&b);
+    pin_release(&first);
+    pin_release(&second);
     return status;
 }
 
@@ -530,14 +613,15 @@ static int export(const struct options *o)
     struct strv left = { 0 };
     struct str t = { 0 };
     struct err err = { 0 };
-    struct pin p;
+    const struct pin *p;
+    struct pin whole;
     int rc;
 
     if (o->args.n != 2)
         return cli_error(CODE_USAGE, "export: name one pin");
-    if (pin_read(o->args.v[1], &p, &err))
-        return cli_fail(&err);
-    rc = of_prefix(format) ? pin_packages(&p, format, &t, &left, &err) : pin_export(&p, format, &t, &left, &err);
+    if ((rc = read_body(o, o->args.v[1], &whole, &p)))
+        return rc;
+    rc = of_prefix(format) ? pin_packages(p, format, &t, &left, &err) : pin_export(p, format, &t, &left, &err);
     for (size_t i = 0; i < left.n; i++)
         cli_warn(of_prefix(format) ? "%s" : "variable '%s' is left out: no shell takes such a name", left.v[i]);
     if (rc == 0 && o->output && !str_eq(o->output, "-"))
@@ -546,14 +630,60 @@ static int export(const struct options *o)
         fwrite(t.s, 1, t.len, stdout);
     strv_release(&left);
     str_release(&t);
-    pin_release(&p);
+    pin_release(&whole);
+    return rc ? cli_fail(&err) : 0;
+}
+
+/* ---- bundle ---- */
+
+static void tell_list(const char *what, const struct strv *l)
+{
+    struct str t = { 0 };
+
+    for (size_t i = 0; i < l->n; i++) {
+        char *safe = esc_terminal(l->v[i]);
+
+        str_addf(&t, "%s%s", i ? ", " : "", safe);
+        free(safe);
+    }
+    if (t.len)
+        printf("%s: %s\n", what, t.s);
+    str_release(&t);
+}
+
+static int bundle(const struct options *o)
+{
+    struct pin_bundle made = { 0 };
+    const struct pin *p;
+    struct pin whole;
+    struct err err = { 0 };
+    char *safe;
+    int rc;
+
+    if (o->args.n != 2 || !o->output)
+        return cli_error(CODE_USAGE, "bundle: name one pin, and the folder that is to be made: -o DIR");
+    if (file_trusted(o->args.v[1], NULL, &err))
+        return cli_fail(&err);
+    if ((rc = read_body(o, o->args.v[1], &whole, &p)))
+        return rc;
+    rc = pin_bundle(p, o->output, &made, &err);
+    if (rc == 0) {
+        safe = esc_terminal(o->output);
+        printf("%s: %zu files, %.1f MiB; run it by %s/run\n", safe, made.files, (double)made.bytes / 1048576.0, safe);
+        free(safe);
+        show_requires(p);
+        tell_list("left to the other machine", &made.left);
+        tell_list("variables left out", &made.variables_left);
+    }
+    pin_bundle_release(&made);
+    pin_release(&whole);
     return rc ? cli_fail(&err) : 0;
 }
 
 /* ---- the whole ---- */
 
 static const struct verb { const char *name; int (*run)(const struct options *); } verbs[] = {
-    { "capture", capture }, { "verify", verify }, { "show", show }, { "diff", diff }, { "export", export },
+    { "capture", capture }, { "merge", merge }, { "verify", verify }, { "show", show }, { "diff", diff }, { "export", export }, { "bundle", bundle },
 };
 
 static int run(const struct options *o)
@@ -561,7 +691,7 @@ static int run(const struct options *o)
     const char *near;
 
     if (!o->args.n)
-        return cli_error(CODE_USAGE, "wanted capture, verify, show, diff or export; see --help");
+        return cli_error(CODE_USAGE, "wanted capture, merge, verify, show, diff, export or bundle; see --help");
     if (o->format && !str_eq(o->args.v[0], "export") && !str_eq(o->format, "text") && !str_eq(o->format, "jsonl"))
         return cli_error(CODE_USAGE, "--format '%s': wanted text or jsonl", o->format);
     for (size_t i = 0; i < COUNT(verbs); i++)
@@ -569,7 +699,7 @@ static int run(const struct options *o)
             return verbs[i].run(o);
     near = str_nearest(o->args.v[0], &verbs[0].name, sizeof(verbs[0]), COUNT(verbs));
     return cli_error(CODE_USAGE, "unknown command '%s'%s%s%s", o->args.v[0], near ? ", the nearest is '" : "",
-                     near ? near : ": wanted capture, verify, show, diff or export", near ? "'" : "");
+                     near ? near : ": wanted capture, merge, verify, show, diff, export or bundle", near ? "'" : "");
 }
 
 int main(int argc, char **argv)
@@ -577,7 +707,7 @@ int main(int argc, char **argv)
     static const struct argp argp = {
         .options = rows,
         .parser = parse,
-        .args_doc = "capture PROGRAM [MODULE...]\ncapture --package PY [PYTHON]\nverify PIN\nshow PIN\ndiff PIN PIN\nexport PIN",
+        .args_doc = "capture PROGRAM [MODULE...]\ncapture --package PY [PYTHON]\nmerge NAME=PIN...\nverify PIN\nshow PIN\ndiff PIN PIN\nexport PIN\nbundle -o DIR PIN",
         .doc = "Writes down what a program needs here (variables, libraries, GPU images, toolkit, limits), and tells what of "
                "it is otherwise on this node.\vExit status of verify: 0 no difference, 75 this node differs, 77 the pin "
                "is not to be trusted, 78 a library is needed that the pin knows no place of; of diff: 0 no difference, 1 they "

@@ -95,20 +95,20 @@ static void check_log_dir(const struct order *x, const char *option, const char 
 
 /* ---- saved facts ---- */
 
-/* The first error of these facts against the pin, owned; NULL: none known. */
-static char *judge(const struct order *x, const struct facts *facts, const struct strv *skip)
+/* The first error of these facts against a body of the pin, owned; NULL: none known. */
+static char *judge_body(const struct order *x, const struct pin *pin, const struct facts *facts, const struct strv *skip)
 {
     struct findings list = { 0 };
     struct resolution r = { 0 };
     struct strv env = { 0 };
     struct conf_map levels;
-    struct check_case c = { .spec = &x->spec, .pin = &x->pin, .facts = facts, .elsewhere = true, .levels = &levels };
+    struct check_case c = { .spec = &x->spec, .pin = pin, .facts = facts, .elsewhere = true, .levels = &levels };
     bool resolved;
     char *why = NULL;
 
     cli_levels(getenv("RECON_RULES"), &levels);
-    pin_environment(&x->pin, environ, &env);
-    resolved = resolve(&x->pin, facts, "", env.v, &r, NULL) == 0;
+    pin_environment(pin, environ, &env);
+    resolved = resolve(pin, facts, "", env.v, &r, NULL) == 0;
     c.resolution = resolved ? &r : NULL;
     check(&c, skip, &list);
     for (size_t i = 0; i < list.n && !why; i++)
@@ -120,6 +120,25 @@ static char *judge(const struct order *x, const struct facts *facts, const struc
         resolution_release(&r);
     strv_release(&env);
     return why;
+}
+
+/* The node can run one of the pin's bodies (NULL), or the error of the first. */
+static char *judge(const struct order *x, const struct facts *facts, const struct strv *skip)
+{
+    char *first = judge_body(x, &x->pin, facts, skip);
+    bool fits = !first;
+
+    for (size_t i = 1; i < pin_bodies(&x->pin) && !fits; i++) {
+        char *why = judge_body(x, pin_body(&x->pin, i), facts, skip);
+
+        fits = !why;
+        free(why);
+    }
+    if (fits) {
+        free(first);
+        first = NULL;
+    }
+    return first;
 }
 
 /* By the facts that are saved of the node. */

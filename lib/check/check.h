@@ -73,6 +73,11 @@ extern const struct rule *const check_rules[]; /* ends with NULL */
  * before notes; within a level by root cause; one root cause once. Never fails. */
 void check(const struct check_case *c, const struct strv *skip, struct findings *ret);
 
+/* The bodies of a pin (pin_bodies of them) in the order in which a node should try them: those whose GPU code the node's GPUs
+ * run as it is, then those that the driver compiles, then those without GPU code, then the rest; within these the one that is
+ * built for fewest architectures, for the highest CPU ISA, CUDA runtime and driver. Without GPUs those without GPU code lead. */
+void variants_order(const struct pin *p, const struct facts *f, size_t *ret);
+
 /* ---- compatibility tables (data with sources, compat.c) ---- */
 
 /* Minimum driver of a CUDA runtime by the minor-version rule: "12.4" -> "525.60.13"; NULL unknown. */

@@ -37,6 +37,8 @@ const struct tried *library_wrong_class(const struct library *l);
 /* Its GPU code: as read, or as the pin has it where nothing was read again. scratch starts as {0} and is released by
  * images_release whatever comes back. */
 const struct gpu_images *library_images(const struct check_case *c, const struct library *l, struct gpu_images *scratch);
+/* The images as a pin has them, one container for each set; appends. */
+void images_of_pin(const struct pin_object *o, struct gpu_images *ret);
 /* A FIFO, socket or device has the name. */
 bool library_is_special(const struct library *l);
 char *const *case_env(const struct check_case *c);    /* of the program: the resolution's, else as received; NULL unknown */

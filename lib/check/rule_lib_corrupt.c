@@ -16,19 +16,30 @@ static bool of_glibc(const char *path)
     return found;
 }
 
+/* In front of all others the system's own folder would serve every library. */
+static bool in_system(const char *path)
+{
+    return str_starts(path, "/lib") || str_starts(path, "/usr/lib");
+}
+
+/* Folders of others are left as they are: a fit file is put before the broken one, or its owner installs it again. */
 static char *remedy(const struct check_case *c, const struct library *l)
 {
     bool folder = str_eq(l->corrupt, "a directory"); /* ln -sf would put the link into it */
-    char *q, *text;
+    const char *fit = l->candidates.n && !of_glibc(l->path) ? l->candidates.v[0] : NULL;
+    char *q, *to, *text;
 
     if (of_glibc(l->path) && l->why == WHY_LD_LIBRARY_PATH)
         return remedy_without_folder(c, l->path);
     q = esc_shell(l->path);
-    if ((l->beside || l->candidates.n) && !of_glibc(l->path)) {
-        char *to = esc_shell(l->beside ? path_base(l->beside) : l->candidates.v[0]);
-
+    if (l->beside && !of_glibc(l->path)) { /* the link that it was */
+        to = esc_shell(path_base(l->beside));
         text = folder ? xasprintf("mv %s %s.broken && ln -s %s %s", q, q, to, q) : xasprintf("ln -sf %s %s", to, q);
         free(to);
+    } else if (fit && in_system(fit) && !library_of_system(l)) {
+        text = xasprintf("install the library again, or mv %s %s.broken: the loader then goes on to '%s'", q, q, fit);
+    } else if (fit && (l->why == WHY_LD_LIBRARY_PATH || l->why == WHY_RUNPATH || library_of_system(l))) {
+        text = remedy_library_path(c, fit);
     } else if (l->why == WHY_LD_LIBRARY_PATH) {
         text = xasprintf("install the library again, or take its folder out of LD_LIBRARY_PATH: mv %s %s.broken", q, q);
     } else if (!library_of_system(l)) {

@@ -91,7 +91,7 @@ static void add_image(struct gpu_images *l, enum image_kind kind, const char *na
 }
 
 /* One container for each set; how many there are is lost in the words only. */
-static void images_of_pin(const struct pin_object *o, struct gpu_images *ret)
+void images_of_pin(const struct pin_object *o, struct gpu_images *ret)
 {
     for (size_t i = 0; i < o->gpu.n; i++, ret->containers++) {
         const struct pin_gpu *g = &o->gpu.v[i];

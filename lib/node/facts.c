@@ -31,8 +31,6 @@ static const struct conf_row loader_rows[] = {
     { .name = "cache_mtime_ns", .type = CONF_INT, IN(loader, cache_mtime_ns),
       .doc = "its modification time, ns since 1970" },
     { .name = "preload", .type = CONF_TEXT, IN(loader, preload), .doc = "content of /etc/ld.so.preload" },
-    { .name = "cache_entries", .type = CONF_TEXTS, IN(loader, cache_entries),
-      .doc = "\"SONAME => PATH (flags,hwcap)\": only where the cache itself was saved" },
     { 0 },
 };
 

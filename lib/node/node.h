@@ -63,7 +63,6 @@ struct facts {
         char *cache;            /* path of ld.so.cache */
         int64_t cache_size, cache_mtime_ns;
         char *preload;          /* content of /etc/ld.so.preload, NULL if there is none */
-        struct strv cache_entries; /* "SONAME => PATH (flags,hwcap)": only in saved facts that carry the cache */
     } loader;
     struct {
         char *isa;        /* "x86-64-v4" */

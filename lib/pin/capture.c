@@ -79,13 +79,17 @@ static void add_objects(struct pin *p, const struct closure *c, int role)
 
 /* ---- what the objects ask for ---- */
 
-/* Files that belong to the system are not the job's: each node has its own. */
+bool in_default_dirs(const struct loader *l, const char *path)
+{
+    for (size_t i = 0; path && i < l->dirs.n; i++)
+        if (str_starts(path, l->dirs.v[i]) && path[strlen(l->dirs.v[i])] == '/')
+            return true;
+    return false;
+}
+
 static bool of_system(const struct library *lib, const struct loader *l)
 {
-    for (size_t i = 0; lib->path && i < l->dirs.n; i++)
-        if (str_starts(lib->path, l->dirs.v[i]) && lib->path[strlen(l->dirs.v[i])] == '/')
-            return true;
-    return lib->why == WHY_LOADED;
+    return in_default_dirs(l, lib->path) || lib->why == WHY_LOADED;
 }
 
 static void highest(char **field, const char *version)
@@ -195,8 +199,7 @@ static int refuse_missing(const struct closure *c, const struct library *lib, st
     return -1;
 }
 
-/* These come with the driver of the node that has a GPU; a login node has none of them. */
-static bool of_driver(const char *soname)
+bool driver_library(const char *soname)
 {
     static const char *const prefixes[] = { "libcuda.so.", "libnvidia-", "libnvcuvid.so.", "libnvoptix.so." };
 
@@ -217,7 +220,7 @@ static int refuse(const struct closure *c, struct err *err)
         if (lib->corrupt && !lib->preload)
             rc = err_set(err, CODE_JOB, "'%s', which '%s' needs, is %s", lib->path, c->libs.v[lib->needed_by].path,
                          lib->corrupt);
-        else if (!lib->path && !lib->preload && !of_driver(lib->soname))
+        else if (!lib->path && !lib->preload && !driver_library(lib->soname))
             rc = refuse_missing(c, lib, err);
     }
     closure_versions(c, &m);

@@ -56,6 +56,14 @@ static void in_shell(struct str *t, const struct pin_variable *v)
     str_add(t, "\n");
 }
 
+bool pin_shell_line(const struct pin_variable *v, struct str *ret)
+{
+    if (!identifier(v->name))
+        return false;
+    in_shell(ret, v);
+    return true;
+}
+
 static void in_lua(struct str *t, const struct pin_variable *v)
 {
     static const char *const calls[] = { [PIN_SET] = "setenv", [PIN_PREPEND] = "prepend_path", [PIN_APPEND] = "append_path",

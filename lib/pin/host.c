@@ -90,8 +90,18 @@ static char *in_packages(const struct opening *o, const char *name)
     return NULL;
 }
 
+static bool open_libraries(struct opening *o, const struct python_module *m, int depth);
+
+/* A library of a package with what it needs itself; true: it is open. */
+static bool open_library(struct opening *o, const struct python_module *file, int depth)
+{
+    if (open_module(o, file, false))
+        return true;
+    return depth < 8 && open_libraries(o, file, depth + 1) && open_module(o, file, false);
+}
+
 /* What the module lacks and a package's folder has is opened before it; true: some was. */
-static bool open_libraries(struct opening *o, const struct python_module *m)
+static bool open_libraries(struct opening *o, const struct python_module *m, int depth)
 {
     struct closure c = { 0 };
     bool some = false;
@@ -103,7 +113,7 @@ static bool open_libraries(struct opening *o, const struct python_module *m)
         char *path = lib->path || strchr(lib->soname, '/') ? NULL : in_packages(o, lib->soname);
         struct python_module file = { .path = path, .optional = m->optional };
 
-        if (path && open_module(o, &file, false)) {
+        if (path && open_library(o, &file, depth)) {
             strv_addf(&o->r->opened, "%s=%s (for %s)", lib->soname, path, m->path);
             some = true;
         }
@@ -124,7 +134,7 @@ static void open_modules(struct opening *o, const struct python_modules *l, bool
     for (size_t i = 0; i < later.n; i++) {
         if (open_module(o, later.v[i], false))
             continue;
-        for (int round = 0; round < 8 && open_libraries(o, later.v[i]); round++)
+        for (int round = 0; round < 8 && open_libraries(o, later.v[i], 0); round++)
             ;
         open_module(o, later.v[i], true);
     }

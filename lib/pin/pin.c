@@ -99,21 +99,33 @@ static const struct conf_row object_rows[] = {
       .doc = "sets of GPU images" },
     { 0 },
 };
+/* What every variant has. */
+#define BODY_ROWS                                                                                                              \
+    { .name = "captured", .type = CONF_GROUP, .offset = AT(pin, captured), .sub = captured_rows, .doc = "origin" },            \
+    { .name = "variables", .type = CONF_LIST, .offset = AT(pin, variables), .sub = variable_rows,                              \
+      .size = sizeof(struct pin_variable), .doc = "environment variables that the job gets" },                                 \
+    { .name = "modules", .type = CONF_TEXTS, .offset = AT(pin, modules), .doc = "environment modules that were loaded" },      \
+    { .name = "prefix", .type = CONF_TEXT, .offset = AT(pin, prefix), .def = "", .doc = "conda or venv prefix" },              \
+    { .name = "limits", .type = CONF_GROUP, .offset = AT(pin, limits), .sub = limit_rows, .doc = "limits there" },             \
+    { .name = "requires", .type = CONF_GROUP, .offset = AT(pin, requires), .sub = require_rows, .doc = "least versions" },     \
+    { .name = "loader", .type = CONF_GROUP, .offset = AT(pin, loader), .sub = loader_rows,                                     \
+      .doc = "what the search depended on besides" },                                                                          \
+    { .name = "dirs", .type = CONF_LIST, .offset = AT(pin, dirs), .sub = dir_rows, .size = sizeof(struct pin_dir),             \
+      .doc = "directories that were looked into" },                                                                            \
+    { .name = "objects", .type = CONF_LIST, .offset = AT(pin, objects), .flags = CONF_REQUIRED, .sub = object_rows,            \
+      .size = sizeof(struct pin_object), .doc = "files in load order" }
+
+static const struct conf_row variant_rows[] = {
+    { .name = "name", .type = CONF_TEXT, .offset = AT(pin, name), .flags = CONF_REQUIRED, .doc = "its name" },
+    BODY_ROWS,
+    { 0 },
+};
 const struct conf_row pin_rows[] = {
     { .name = "version", .type = CONF_INT, .offset = AT(pin, version), .flags = CONF_REQUIRED, .doc = "1" },
-    { .name = "captured", .type = CONF_GROUP, .offset = AT(pin, captured), .sub = captured_rows, .doc = "origin" },
-    { .name = "variables", .type = CONF_LIST, .offset = AT(pin, variables), .sub = variable_rows,
-      .size = sizeof(struct pin_variable), .doc = "environment variables that the job gets" },
-    { .name = "modules", .type = CONF_TEXTS, .offset = AT(pin, modules), .doc = "environment modules that were loaded" },
-    { .name = "prefix", .type = CONF_TEXT, .offset = AT(pin, prefix), .def = "", .doc = "conda or venv prefix" },
-    { .name = "limits", .type = CONF_GROUP, .offset = AT(pin, limits), .sub = limit_rows, .doc = "limits there" },
-    { .name = "requires", .type = CONF_GROUP, .offset = AT(pin, requires), .sub = require_rows, .doc = "least versions" },
-    { .name = "loader", .type = CONF_GROUP, .offset = AT(pin, loader), .sub = loader_rows,
-      .doc = "what the search depended on besides" },
-    { .name = "dirs", .type = CONF_LIST, .offset = AT(pin, dirs), .sub = dir_rows, .size = sizeof(struct pin_dir),
-      .doc = "directories that were looked into" },
-    { .name = "objects", .type = CONF_LIST, .offset = AT(pin, objects), .flags = CONF_REQUIRED, .sub = object_rows,
-      .size = sizeof(struct pin_object), .doc = "files in load order" },
+    { .name = "name", .type = CONF_TEXT, .offset = AT(pin, name), .doc = "of this body, where there are variants" },
+    BODY_ROWS,
+    { .name = "variants", .type = CONF_LIST, .offset = AT(pin, variants), .sub = variant_rows, .size = sizeof(struct pin),
+      .doc = "further whole bodies; a node takes the most specific that has no error there" },
     { 0 },
 };
 
@@ -146,10 +158,8 @@ static int check_object(const char *file, const struct pin *p, size_t i, struct 
                : 0;
 }
 
-static int check_pin(const char *file, const struct pin *p, struct err *err)
+static int check_body(const char *file, const struct pin *p, struct err *err)
 {
-    if (p->version != 1)
-        return err_set(err, CODE_USAGE, "%s: version is %lld, this recon reads 1", file, (long long)p->version);
     if (!p->objects.n || p->objects.v[0].role != PIN_PROGRAM || !p->objects.v[0].path)
         return err_set(err, CODE_USAGE, "%s: the first of objects is no program with a path", file);
     for (size_t i = 0; i < p->objects.n; i++)
@@ -164,6 +174,24 @@ static int check_pin(const char *file, const struct pin *p, struct err *err)
             return err_set(err, CODE_USAGE, "%s: variables[%zu]: '%s' has no value", file, i, v->name);
     }
     return 0;
+}
+
+static int check_pin(const char *file, const struct pin *p, struct err *err)
+{
+    char *where;
+    int rc;
+
+    if (p->version != 1)
+        return err_set(err, CODE_USAGE, "%s: version is %lld, this recon reads 1", file, (long long)p->version);
+    rc = check_body(file, p, err);
+    for (size_t i = 0; i < p->variants.n && rc == 0; i++) {
+        where = xasprintf("%s: variant '%s'", file, p->variants.v[i].name);
+        rc = check_body(where, &p->variants.v[i], err);
+        if (rc == 0 && pin_named(p, p->variants.v[i].name) != &p->variants.v[i])
+            rc = err_set(err, CODE_USAGE, "%s: there are two of this name", where);
+        free(where);
+    }
+    return rc;
 }
 
 int pin_read(const char *path, struct pin *ret, struct err *err)
@@ -227,6 +255,54 @@ void pin_release(struct pin *p)
     conf_release(pin_rows, p);
     free(p->digest);
     memset(p, 0, sizeof(*p));
+}
+
+/* ---- variants ---- */
+
+size_t pin_bodies(const struct pin *p)
+{
+    return 1 + p->variants.n;
+}
+
+const struct pin *pin_body(const struct pin *p, size_t i)
+{
+    return i ? &p->variants.v[i - 1] : p;
+}
+
+const struct pin *pin_named(const struct pin *p, const char *name)
+{
+    for (size_t i = 0; i < pin_bodies(p); i++)
+        if (str_eq(pin_body(p, i)->name, name))
+            return pin_body(p, i);
+    return NULL;
+}
+
+int pin_merge(struct pin *p, struct pin *more, const char *name, struct err *err)
+{
+    struct pin *variants = more->variants.v;
+    size_t n = more->variants.n;
+
+    if (name) {
+        free(more->name);
+        more->name = xstrdup(name);
+    }
+    for (size_t i = 0; i < pin_bodies(more); i++) {
+        const struct pin *b = pin_body(more, i);
+
+        if (!b->name || !*b->name)
+            return err_set(err, CODE_USAGE, "a variant needs a name: NAME=PIN");
+        if (pin_named(p, b->name))
+            return err_set(err, CODE_USAGE, "two variants are called '%s'", b->name);
+    }
+    free(more->digest);
+    more->digest = NULL;
+    memset(&more->variants, 0, sizeof(more->variants));
+    *VEC_ADD(&p->variants) = *more;
+    for (size_t i = 0; i < n; i++)
+        *VEC_ADD(&p->variants) = variants[i];
+    free(variants);
+    memset(more, 0, sizeof(*more));
+    return 0;
 }
 
 /* ---- the environment ---- */

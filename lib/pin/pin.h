@@ -48,6 +48,8 @@ struct pin {
     struct { char *path, *build_id; int64_t cache_size, cache_mtime_ns; struct strv hwcaps; } loader;
     struct { struct pin_dir *v; size_t n, cap; } dirs;
     struct { struct pin_object *v; size_t n, cap; } objects;
+    char *name;            /* of this body among variants; NULL none */
+    struct { struct pin *v; size_t n, cap; } variants; /* further whole bodies, without variants of their own */
     char *digest;          /* of the file's bytes; set by pin_read and pin_write, not in the file */
 };
 extern const struct conf_row pin_rows[];
@@ -78,6 +80,14 @@ int pin_capture(const struct pin_request *r, struct pin *ret, struct strv *ret_l
 int pin_read(const char *path, struct pin *ret, struct err *err);
 int pin_write(const char *path, struct pin *p, struct err *err);
 void pin_release(struct pin *p);
+/* A pin's own body is number 0, its variants follow. */
+size_t pin_bodies(const struct pin *p);
+const struct pin *pin_body(const struct pin *p, size_t i);
+/* The body of this name; NULL: there is none. */
+const struct pin *pin_named(const struct pin *p, const char *name);
+/* Adds the bodies of `more` to p as variants; `name` becomes the name of the first (NULL: its own). Takes them: more is empty then.
+ * CODE_USAGE: a name is missing or given twice. */
+int pin_merge(struct pin *p, struct pin *more, const char *name, struct err *err);
 /* The distinct sets of images that a file's containers have: link stubs left out, relocatable containers counted as what
  * the driver can link from (doc/elf.md). Appends to ret; released with the object, or by pin_gpus_release. */
 void pin_gpu_sets(const struct gpu_images *l, struct pin_gpus *ret);
@@ -134,7 +144,7 @@ struct python_module {
 };
 struct python_modules { struct python_module *v; size_t n, cap; };
 /* Appends the compiled modules that importing the packages loads, those of other packages too, in the order of their imports;
- * then the packages' others, outer folders first. Beside no __init__.py none is optional. ret_bare (may be NULL): packages that
+ * then the packages' others, outer folders first. Below no __init__.py none is optional. ret_bare (may be NULL): packages that
  * have no compiled module of their own. CODE_NOTFOUND: no such package in path; CODE_JOB: its modules are for other versions of
  * Python. */
 int python_modules(const struct python *p, const struct strv *packages, struct python_modules *ret, struct strv *ret_bare,
@@ -181,5 +191,17 @@ int pin_export(const struct pin *p, const char *format, struct str *ret, struct 
  * one line each. CODE_USAGE: the pin has no prefix; CODE_IO: there is no such package in it. */
 int pin_packages(const struct pin *p, const char *format, struct str *ret, struct strv *ret_left, struct err *err);
 void pin_differences_release(struct pin_differences *l);
+
+struct pin_bundle {
+    size_t files;              /* copied */
+    uint64_t bytes;
+    struct strv left;          /* "libc.so.6 (system)", "libcuda.so.1 (driver)": what the other machine must have */
+    struct strv variables_left; /* names of variables that name places of this machine, or that no shell takes */
+};
+/* Makes the folder dir with the pin's own files and a script that runs them elsewhere; whole or not at all, never over what is
+ * there. CODE_CREATE; CODE_NODE: a file is not what was pinned; CODE_USAGE: Python packages, a loader of its own; CODE_DATA: two
+ * files would have one name. pin_bundle_release(ret) either way. */
+int pin_bundle(const struct pin *p, const char *dir, struct pin_bundle *ret, struct err *err);
+void pin_bundle_release(struct pin_bundle *b);
 
 #endif

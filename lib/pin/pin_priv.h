@@ -19,6 +19,13 @@ void loader_of(const struct facts *f, const char *root, struct loader *ret);
 /* l, or where the program wants another loader of this host that is root's or the user's: that one, in *scratch. */
 const struct loader *loader_for(const struct loader *l, const char *program, struct loader *scratch);
 
+/* Files that belong to the system are not the job's: each node has its own. */
+bool in_default_dirs(const struct loader *l, const char *path);
+/* libcuda.so.1 and its kin come with the driver of the node that has a GPU; a login node has none of them. */
+bool driver_library(const char *soname);
+/* "export NAME='value'" or "unset NAME"; false: no shell takes the name. */
+bool pin_shell_line(const struct pin_variable *v, struct str *ret);
+
 /* Fills ret->drivers and driver_file where anything may want a driver; p may be NULL. */
 void resolve_driver(struct resolution *r, const struct pin *p, const char *root);
 /* Fills ret->shadows, by PYTHONPATH and the working directory. */

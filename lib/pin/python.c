@@ -304,7 +304,23 @@ static bool in_dir(struct hunt *h, const char *dir, const char *package)
     return found;
 }
 
-/* Those that no import of the package was seen to need: it may do without them. Beside no __init__.py nothing is known of that. */
+/* Does the file belong to a package whose import could be followed? */
+static bool in_package(const struct python *p, const char *file)
+{
+    char *dir = path_dir(file), *up;
+    bool found = false;
+
+    for (int i = 0; i < DEPTH_MAX && !found && !strv_has(&p->path, dir); i++) {
+        found = is_package(dir);
+        up = path_dir(dir);
+        free(dir);
+        dir = up;
+    }
+    free(dir);
+    return found;
+}
+
+/* Those that no import of the package was seen to need: it may do without them. Below no __init__.py nothing is known of that. */
 static void add_rest(const struct hunt *h, struct python_modules *ret)
 {
     for (size_t i = 0; i < h->files.n; i++) {
@@ -312,12 +328,8 @@ static void add_rest(const struct hunt *h, struct python_modules *ret)
 
         for (size_t j = 0; j < ret->n && !known; j++)
             known = str_eq(ret->v[j].path, h->files.v[i]);
-        if (!known) {
-            char *dir = path_dir(h->files.v[i]);
-
-            *VEC_ADD(ret) = (struct python_module){ .path = xstrdup(h->files.v[i]), .optional = is_package(dir) };
-            free(dir);
-        }
+        if (!known)
+            *VEC_ADD(ret) = (struct python_module){ .path = xstrdup(h->files.v[i]), .optional = in_package(h->p, h->files.v[i]) };
     }
 }
 

@@ -68,7 +68,8 @@ def main():
         names = {os.path.basename(f) for f in predicted}
         here = {os.path.realpath(m) for m in got['maps'] if os.path.basename(os.path.realpath(m)) in names}
         said = list(got['failed'].values()) + list(got['opened'].values())
-        wrong = sorted(m for m in here - predicted if '.cpython-' not in m)
+        own = {os.path.basename(f) for f in files} # another module of that name is no library that was found elsewhere
+        wrong = sorted(m for m in here - predicted if os.path.basename(m) not in own)
         ran, modules, libraries, other = ran + 1, modules + len(files), libraries + len(here), other + len(wrong)
         if wrong: print(package, 'elsewhere:', wrong)
         for e in errors:

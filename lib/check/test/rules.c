@@ -295,6 +295,20 @@ static void lib_corrupt(void **state)
     assert_int_equal(findings_status(&s.out), 0);
     end(&s);
 
+    begin(&s); /* a fit file elsewhere is put before it: nothing is written into a folder of others */
+    l = add(&s, "libv.so.1", "/data/lib/libv.so.1", WHY_LD_LIBRARY_PATH, 0, NULL, NULL);
+    l->corrupt = xstrdup("17 bytes of text");
+    strv_add(&l->candidates, "/opt/v/lib/libv.so.1");
+    assert_string_equal(only(&s, "lib-corrupt")->remedy, "export LD_LIBRARY_PATH='/opt/v/lib'${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}");
+    l->why = WHY_RPATH; /* which comes before LD_LIBRARY_PATH */
+    assert_string_equal(only(&s, "lib-corrupt")->remedy,
+                        "install the library again, or mv '/data/lib/libv.so.1' '/data/lib/libv.so.1'.broken");
+    free(l->candidates.v[0]);
+    l->candidates.v[0] = xstrdup("/usr/lib/libv.so.1");
+    says(only(&s, "lib-corrupt"), "17 bytes of text");
+    assert_non_null(strstr(only(&s, "lib-corrupt")->remedy, ".broken: the loader then goes on to '/usr/lib/libv.so.1'"));
+    end(&s);
+
     begin(&s); /* no part of the system libc is linked into a user's folder */
     l = add(&s, "libm.so.6", "/data/lib/libm.so.6", WHY_LD_LIBRARY_PATH, 0, NULL, NULL);
     l->corrupt = xstrdup("17 bytes of text");
