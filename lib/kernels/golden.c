@@ -52,8 +52,14 @@ int golden_move(struct recon_ctx *ctx, const struct recon_device *device, enum r
     for (int i = 0; rc == 0 && i < n; i++) {
         void *from = *a[i].at, *p;
 
-        if (!a[i].bytes)
+        if (!a[i].bytes) {
+            if (to == RECON_DEVICE)
+                ctx->host->free(ctx, from);
+            else
+                device->free(ctx, from);
+            *a[i].at = NULL;
             continue;
+        }
         p = to == RECON_DEVICE ? device->alloc(ctx, a[i].bytes) : ctx->host->alloc(ctx, a[i].bytes);
         if (!p)
             return -1;
@@ -111,6 +117,9 @@ int golden_run(struct recon_ctx *ctx, const struct recon_kernel *k, const struct
     for (int i = 0; rc == 0 && k->out[i].name; i++)
         if (out[i])
             rc = golden_move(ctx, device, (enum recon_slot)k->out[i].type, out[i], RECON_HOST);
+    for (int i = 0; rc && k->out[i].name; i++)
+        if (out[i])
+            golden_free(ctx, device, (enum recon_slot)k->out[i].type, out[i]);
     while (n-- > 0)
         golden_free(ctx, device, (enum recon_slot)k->in[n].type, &copy[n]);
     return rc;

@@ -1,7 +1,7 @@
 /* kernels_bench: how fast the kernels of a module are at the sizes of doc/performance.md, against the least time that
  * their bytes or operations take.
  *
- *   kernels_bench MODULE.so [--frames CPU.so DATASET] [--repeat N] [--small]
+ *   kernels_bench MODULE.so [--frames CPU.so DATASET] [--repeat N] [--small] [--only meshes|volumes]
  *
  * MODULE.so: cuda.so or cpu.so. Volumes and frames are made in place; with --frames, frames.read of CPU.so reads the real
  * ones of DATASET besides. --small: sizes for a trial. On a device, times are of events around the call, medians of N (15);
@@ -10,22 +10,21 @@
  * Floors: bytes over the measured rate of a device-to-device copy (read and written counted; memcpy on a CPU), operations
  * over --tflops (67, an H200's fp32 by its data sheet). Status 0, or 1 when a kernel failed. */
 #include "config.h"
-#include "kernels/plan.h"
-#include "kernels/test/ctx.h"
+#include "kernels_bench.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
 #include <stdlib.h>
 
-enum { MOST = 101, FRAMES = 100 };
+enum { FRAMES = 100 };
 
-static struct test_ctx T;
-static const struct recon_module *M;
+struct test_ctx T;
+const struct recon_module *M;
 static void *so;
-static int repeat = 15;
-static double rate = 40e9, flops = 67e12;
+int repeat = 15;
+double rate = 40e9, flops = 67e12;
 
-static int bad(const char *what)
+int bad(const char *what)
 {
     fprintf(stderr, "kernels_bench: %s: %s\n", what, T.text);
     return 1;
@@ -45,11 +44,6 @@ static const struct recon_module *open_module(const char *path, void **ret_so)
 
 /* ---- times ---- */
 
-struct times {
-    double ms[MOST];
-    int n;
-};
-
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -57,7 +51,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void tell(const char *row, const char *size, struct times *t, double floor_ms, const char *bound, const char *remark)
+double tell(const char *row, const char *size, struct times *t, double floor_ms, const char *bound, const char *remark)
 {
     double median;
 
@@ -68,16 +62,18 @@ static void tell(const char *row, const char *size, struct times *t, double floo
         printf("  %8.4f  %6.2f  %s", floor_ms, median / floor_ms, bound);
     printf("  %s\n", remark);
     fflush(stdout);
-}
-
-static int begin(void)
-{
-    return M->device ? M->device->sync(&T.ctx) || M->device->mark(&T.ctx, 0) : 0;
+    return median;
 }
 
 static double started;
 
-static int end(double *ret_ms)
+int begin(void)
+{
+    started = clock_ms();
+    return M->device ? M->device->sync(&T.ctx) || M->device->mark(&T.ctx, 0) : 0;
+}
+
+int end(double *ret_ms)
 {
     if (M->device)
         return M->device->mark(&T.ctx, 1) || M->device->elapsed(&T.ctx, 0, 1, ret_ms);
@@ -103,7 +99,6 @@ static int ceiling(uint64_t bytes)
     for (int i = 0; i <= repeat; i++) {
         double ms = 0;
 
-        started = clock_ms();
         if (begin())
             return bad("copy");
         if (M->device)
@@ -152,7 +147,6 @@ static int time_mc(const struct recon_volume *v, const char *name, const char *s
         void *out[] = { &m };
         double ms = 0;
 
-        started = clock_ms();
         if (begin() || k->run(&T.ctx, in, p, out, &cost) || end(&ms))
             return bad(MC_NAME);
         bytes = n * (v->weight ? 8 : 4) + (double)m.vertices * 12 + (double)m.faces * 12;
@@ -244,7 +238,7 @@ static int preview(const struct recon_volume *v, const char *name)
         struct recon_cost cost = { 0 };
         const void *in[] = { v };
         void *out[] = { &image };
-        double ms = 0, t0 = started = clock_ms();
+        double ms = 0, t0 = clock_ms();
 
         if (begin() || k->run(&T.ctx, in, p, out, &cost) || end(&ms))
             return bad(PREVIEW_NAME);
@@ -374,14 +368,17 @@ int main(int argc, char **argv)
     const char *cpu = NULL, *dataset = NULL;
     uint32_t sides[] = { 128, 256, 512 };
     int rc, small = 0;
+    const char *only = "";
 
     if (argc < 2) {
-        fprintf(stderr, "usage: %s MODULE.so [--frames CPU.so DATASET] [--repeat N] [--tflops X] [--small]\n", argv[0]);
+        fprintf(stderr, "usage: %s MODULE.so [--frames CPU.so DATASET] [--repeat N] [--tflops X] [--small] [--only meshes|volumes]\n", argv[0]);
         return 64;
     }
     for (int i = 2; i < argc; i++) {
         if (str_eq(argv[i], "--small"))
             small = 1;
+        else if (str_eq(argv[i], "--only") && i + 1 < argc)
+            only = argv[++i];
         else if (str_eq(argv[i], "--repeat") && i + 1 < argc)
             repeat = atoi(argv[++i]);
         else if (str_eq(argv[i], "--tflops") && i + 1 < argc)
@@ -395,9 +392,10 @@ int main(int argc, char **argv)
     if (M->device && M->device->open(&T.ctx, 0))
         return bad("device");
     rc = ceiling(small ? 16 << 20 : M->device ? 4ull << 30 : 256 << 20);
-    for (int i = 0; i < (small ? 1 : 3) && rc == 0; i++)
+    for (int i = 0; i < (small ? 1 : 3) && rc == 0 && !str_eq(only, "meshes"); i++)
         rc = marching_cubes(sides[i]);
-    rc = rc || scene() || (cpu && real_frames(cpu, dataset));
+    rc = rc || (!str_eq(only, "meshes") && (scene() || (cpu && real_frames(cpu, dataset))));
+    rc = rc || (!str_eq(only, "volumes") && bench_meshes(small ? 100000 : 1 << 24));
     if (M->device)
         M->device->close(&T.ctx);
     return rc;

@@ -90,7 +90,17 @@ for scene in room office objects columns; do
     row "scene '$scene': meshes" $? "$got"
 done
 
-# 6. NVIDIA's checker, where it is: memory, races in shared memory, what was never written
+# 6. meshes and points: the same bytes as the host's and the plain form's
+agree=$build/tests/gpu/agree
+[ -x "$agree" ] || make -C "$build" tests/gpu/agree >"$out/make.log" 2>&1 || { echo "cannot build $agree" >&2; exit 70; }
+for other in cpu ref; do
+    small=; [ $other = ref ] && small=--small
+    "$agree" "$build/lib/recon/cuda.so" "$build/lib/recon/$other.so" $small >"$out/agree-$other.txt" 2>&1
+    row "meshes and points: cuda = $other" $? "$(grep -c '^ok' "$out/agree-$other.txt") kernels"
+    cat "$out/agree-$other.txt"
+done
+
+# 7. NVIDIA's checker, where it is: memory, races in shared memory, what was never written
 checker=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 for tool in memcheck racecheck initcheck; do
     [ -n "$checker" ] || { echo "-       compute-sanitizer is not here"; break; }
@@ -98,9 +108,11 @@ for tool in memcheck racecheck initcheck; do
         --set scene.width=160 --set scene.height=120 --set fuse.voxel=0.06 --set preview.width=160 --set preview.height=120 \
         >"$out/$tool.txt" 2>&1
     row "compute-sanitizer $tool" $? "$(grep 'SUMMARY' "$out/$tool.txt" | tail -n 1 | cut -c1-100)"
+    "$checker" --tool $tool --error-exitcode 9 "$agree" "$build/lib/recon/cuda.so" "$build/lib/recon/cpu.so" --small >"$out/$tool-agree.txt" 2>&1
+    row "compute-sanitizer $tool, meshes" $? "$(grep 'SUMMARY' "$out/$tool-agree.txt" | tail -n 1 | cut -c1-100)"
 done
 
-# 7. times: the kitchen at 2 cm, five times in one process
+# 8. times: the kitchen at 2 cm, five times in one process
 for device in cuda cpu; do
     n=5; [ $device = cpu ] && n=2
     "$run" --pipeline rgbd-to-mesh --dataset "$data/rgbd-kitchen" --device $device --repeat $n --out "$out/time-$device" \

@@ -15,6 +15,7 @@ cp "$abs_top_builddir/lib/recon/cpu.so" "$K/" || exit 99
 run() { recon-run --kernels "$K" "$@"; }
 tap 0 'self-tests' run --device cuda --selftest
 has out ' 0 failed' 'all pass'
+tap 0 'kernels of meshes and points give the bytes of the CPU' "$abs_top_builddir/tests/gpu/agree" "$K/cuda.so" "$K/cpu.so" --small
 small='--set scene.width=96 --set scene.height=72'
 for scene in room objects; do
     for device in cpu cuda; do

@@ -3,13 +3,61 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <sys/mman.h>
 #include <time.h>
 #include <ucontext.h>
 
 uint3 fake_thread, fake_block;
-dim3 fake_dim;
+dim3 fake_dim, fake_grid;
 int fake_votes[1024];
 unsigned fake_lanes[1024];
+
+/* ---- device memory: one mapping, closed to the host ---- */
+
+static const size_t ARENA = (size_t)8 << 30;
+static char *arena;
+static size_t used;
+static int opened;
+static std::map<void *, size_t> size_of;        /* blocks in use */
+static std::multimap<size_t, void *> given_back; /* of exactly that size */
+
+fake_device::fake_device()
+{
+    if (opened++ == 0 && used)
+        mprotect(arena, used, PROT_READ | PROT_WRITE);
+}
+
+fake_device::~fake_device()
+{
+    if (--opened == 0 && used)
+        mprotect(arena, used, PROT_NONE);
+}
+
+static void *take(size_t n)
+{
+    fake_device device;
+    std::multimap<size_t, void *>::iterator old;
+    void *p;
+
+    n = (n + 4095) / 4096 * 4096; /* what is protected is whole pages */
+    if (!arena && (arena = (char *)mmap(nullptr, ARENA, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED)
+        return arena = nullptr;
+    old = given_back.find(n);
+    if (old != given_back.end()) {
+        p = old->second;
+        given_back.erase(old);
+    } else {
+        if (used + n > ARENA)
+            return nullptr;
+        p = arena + used;
+        used += n;
+        mprotect(p, n, PROT_READ | PROT_WRITE);
+    }
+    memset(p, 0xA5, n); /* nobody may count on zeros */
+    size_of[p] = n;
+    return p;
+}
 
 /* ---- threads that take turns ---- */
 
@@ -69,6 +117,11 @@ void fake_warp_barrier()
     wait_at(warp_meeting[current / 32]);
 }
 
+void fake_turn()
+{
+    swapcontext(&thread[current], &home);
+}
+
 static void run_block(unsigned n)
 {
     bool any = true;
@@ -99,10 +152,13 @@ static void run_block(unsigned n)
 
 void fake_run(dim3 grid, dim3 block, const std::function<void()> &call)
 {
+    fake_device device;
+
     if (!stacks)
         stacks = (char *)malloc((size_t)THREADS * STACK);
     called = &call;
     fake_dim = block;
+    fake_grid = grid;
     for (unsigned y = 0; y < grid.y; y++)
         for (unsigned x = 0; x < grid.x; x++) {
             fake_block = uint3{ x, y, 0 };
@@ -131,22 +187,31 @@ cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 cudaError_t cudaMemGetInfo(size_t *f, size_t *t) { *f = *t = (size_t)4 << 30; return cudaSuccess; }
 cudaError_t cudaMalloc(void **p, size_t n)
 {
-    *p = malloc(n);
-    if (*p)
-        memset(*p, 0xA5, n); /* nobody may count on zeros */
+    *p = take(n);
     return *p ? cudaSuccess : cudaErrorMemoryAllocation;
 }
-cudaError_t cudaFree(void *p) { free(p); return cudaSuccess; }
+cudaError_t cudaFree(void *p)
+{
+    std::map<void *, size_t>::iterator block = size_of.find(p);
+
+    if (block != size_of.end()) {
+        given_back.insert({ block->second, p });
+        size_of.erase(block);
+    }
+    return cudaSuccess;
+}
 cudaError_t cudaMallocAsync(void **p, size_t n, cudaStream_t) { return cudaMalloc(p, n); }
 cudaError_t cudaFreeAsync(void *p, cudaStream_t) { return cudaFree(p); }
-cudaError_t cudaMallocHost(void **p, size_t n) { return cudaMalloc(p, n); }
-cudaError_t cudaFreeHost(void *p) { return cudaFree(p); }
+cudaError_t cudaMallocHost(void **p, size_t n) { *p = malloc(n); return *p ? cudaSuccess : cudaErrorMemoryAllocation; }
+cudaError_t cudaFreeHost(void *p) { free(p); return cudaSuccess; }
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind, cudaStream_t)
 {
+    fake_device device;
+
     memcpy(to, from, n);
     return cudaSuccess;
 }
-cudaError_t cudaMemsetAsync(void *p, int v, size_t n, cudaStream_t) { memset(p, v, n); return cudaSuccess; }
+cudaError_t cudaMemsetAsync(void *p, int v, size_t n, cudaStream_t) { fake_device device; memset(p, v, n); return cudaSuccess; }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { *s = (cudaStream_t)malloc(1); return cudaSuccess; }
 cudaError_t cudaStreamDestroy(cudaStream_t s) { free(s); return cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }

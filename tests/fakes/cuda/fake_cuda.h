@@ -24,18 +24,29 @@
 #define __launch_bounds__(...)
 
 extern uint3 fake_thread, fake_block;
-extern dim3 fake_dim;
+extern dim3 fake_dim, fake_grid;
 #define threadIdx fake_thread
 #define blockIdx fake_block
 #define blockDim fake_dim
+#define gridDim fake_grid
 
 void fake_barrier();
 void fake_warp_barrier();
+void fake_turn();
+/* Device memory can be touched only while one of these lives: a host that reads through a device's pointer ends. */
+struct fake_device {
+    fake_device();
+    ~fake_device();
+};
 void fake_run(dim3 grid, dim3 block, const std::function<void()> &call);
-template <typename F, typename... A> void fake_launch(F f, dim3 grid, dim3 block, A... a)
+/* A grid that runs together: the fake says that the device holds one block. Kernels launched so take a struct
+ * and two numbers. */
+template <typename J> cudaError_t cudaLaunchCooperativeKernel(void (*f)(J, unsigned, unsigned), dim3 grid, dim3 block, void **a, size_t, cudaStream_t)
 {
-    fake_run(grid, block, [=] { f(a...); });
+    fake_run(grid, block, [=] { f(*(J *)a[0], *(unsigned *)a[1], *(unsigned *)a[2]); });
+    return cudaSuccess;
 }
+#define fake_launch(F, GRID, BLOCK, ...) fake_run(GRID, BLOCK, [=] { F(__VA_ARGS__); })
 
 static inline void __syncthreads()
 {
@@ -52,6 +63,17 @@ static inline int __syncthreads_or(int v)
         any |= fake_votes[i] != 0;
     fake_barrier();
     return any;
+}
+static inline int __syncthreads_count(int v)
+{
+    int n = 0;
+
+    fake_votes[threadIdx.x] = v;
+    fake_barrier();
+    for (unsigned i = 0; i < blockDim.x; i++)
+        n += fake_votes[i] != 0;
+    fake_barrier();
+    return n;
 }
 /* Of a whole warp whose lanes come here together. */
 extern unsigned fake_lanes[1024];
@@ -82,6 +104,21 @@ static inline unsigned __shfl_up_sync(unsigned mask, unsigned v, unsigned d)
 
     return __shfl_sync(mask, v, lane >= d ? lane - d : lane);
 }
+static inline unsigned __shfl_xor_sync(unsigned mask, unsigned v, unsigned k)
+{
+    return __shfl_sync(mask, v, (threadIdx.x & 31u) ^ k);
+}
+static inline long long __double_as_longlong(double d)
+{
+    long long v;
+
+    memcpy(&v, &d, 8);
+    return v;
+}
+template <typename T> static inline T max(T a, T b)
+{
+    return a > b ? a : b;
+}
 static inline unsigned __float_as_uint(float f)
 {
     unsigned u;
@@ -104,6 +141,14 @@ static inline float __fdividef(float a, float b) /* within 2 ulp on a device */
 {
     return a / b * 1.0000001f;
 }
+static inline float __ldcs(const float *p)
+{
+    return *p;
+}
+static inline void __nanosleep(unsigned)
+{
+    fake_turn();
+}
 static inline int __ffs(int v)
 {
     return __builtin_ffs(v);
@@ -117,6 +162,13 @@ template <typename T> static inline T atomicMax(T *p, T v)
     T old = *p;
 
     *p = v > old ? v : old;
+    return old;
+}
+template <typename T> static inline T atomicMin(T *p, T v)
+{
+    T old = *p;
+
+    *p = v < old ? v : old;
     return old;
 }
 static inline unsigned atomicOr(unsigned *p, unsigned v)

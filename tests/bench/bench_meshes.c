@@ -1,0 +1,289 @@
+/* The kernels of meshes and points, at a million elements and at 16 million. Floors count what the kernel's interface must
+ * move, each byte once; where a step of a kernel is told apart, the floor is that step's. */
+#include "config.h"
+#include "kernels_bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include "kernels/mesh_rows.h"
+
+static uint32_t next_random(uint32_t *s)
+{
+    *s = *s * 1664525u + 1013904223u;
+    return *s >> 8;
+}
+
+static float uniform(uint32_t *s) /* -1 to 1 */
+{
+    return (float)next_random(s) / (1 << 23) - 1;
+}
+
+/* The slots of one call, and its time. */
+struct call {
+    const struct recon_kernel *k;
+    const void *in[3];
+    const struct recon_value *p;
+};
+
+static void drop_all(const struct recon_kernel *k, void *const *out)
+{
+    for (int i = 0; k->out[i].name; i++)
+        golden_free(&T.ctx, M->device, (enum recon_slot)k->out[i].type, out[i]);
+}
+
+/* times of c; the first is left out */
+static int time_call(const struct call *c, struct times *t)
+{
+    union {
+        struct recon_points points;
+        struct recon_mesh mesh;
+        struct recon_volume volume;
+    } slot[2];
+    void *out[] = { &slot[0], &slot[1], NULL };
+
+    t->n = 0;
+    for (int i = 0; i <= repeat; i++) {
+        struct recon_cost cost = { 0 };
+        double ms = 0;
+
+        memset(slot, 0, sizeof(slot));
+        if (begin() || c->k->run(&T.ctx, c->in, c->p, out, &cost) || end(&ms))
+            return bad(c->k->name);
+        drop_all(c->k, out);
+        if (i)
+            t->ms[t->n++] = ms;
+    }
+    return 0;
+}
+
+static int to_device(enum recon_slot type, void *slot)
+{
+    return M->device && golden_move(&T.ctx, M->device, type, slot, RECON_DEVICE) ? bad("upload") : 0;
+}
+
+static const char *count_text(uint64_t n, char text[32])
+{
+    snprintf(text, 32, n >= 1 << 20 ? "%.1f M" : "%.0f k", n >= 1 << 20 ? (double)n / 1048576 : (double)n / 1000);
+    return text;
+}
+
+/* ---- meshes: a sheet of n x n vertices, rows after each other ---- */
+
+static int sheet(uint32_t n, struct recon_mesh *m)
+{
+    uint32_t *f, seed = 1;
+
+    *m = (struct recon_mesh){ .vertices = (uint64_t)n * n, .faces = 2ull * (n - 1) * (n - 1) };
+    m->xyz = T.ctx.host->alloc(&T.ctx, 12 * m->vertices);
+    f = m->index = T.ctx.host->alloc(&T.ctx, 12 * m->faces);
+    if (!m->xyz || !m->index)
+        return bad("mesh");
+    for (uint64_t i = 0; i < m->vertices; i++) {
+        m->xyz[3 * i] = (float)(i / n);
+        m->xyz[3 * i + 1] = (float)(i % n);
+        m->xyz[3 * i + 2] = uniform(&seed);
+    }
+    for (uint32_t i = 0; i + 1 < n; i++)
+        for (uint32_t j = 0; j + 1 < n; j++, f += 6) {
+            uint32_t a = i * n + j;
+
+            memcpy(f, (uint32_t[]){ a, a + n, a + 1, a + 1, a + n, a + n + 1 }, 24);
+        }
+    return to_device(RECON_MESH, m);
+}
+
+/* A step: the difference of 25 and 5 turns of two steps, over 40. Its floor: a row's begin, its numbers, a place read and one
+ * written, a vertex. */
+static int time_smooth(const struct recon_mesh *m, const char *size)
+{
+    const struct recon_kernel *k = test_kernel(M, MESH_SMOOTH_NAME);
+    struct recon_value *p = test_params(k);
+    struct call c = { k, { m }, p };
+    struct times few, many, step = { .n = 0 };
+    double bytes = 28 * (double)m->vertices + 12 * (double)m->faces;
+    int rc;
+
+    p[MESH_SMOOTH_ITERATIONS].i = 5;
+    rc = time_call(&c, &few);
+    p[MESH_SMOOTH_ITERATIONS].i = 25;
+    rc = rc || time_call(&c, &many);
+    for (int i = 0; rc == 0 && i < few.n; i++)
+        step.ms[step.n++] = (many.ms[i] - few.ms[i]) / 40;
+    if (rc == 0) {
+        tell(k->name, size, &step, bytes / rate * 1e3, "bytes", "taubin, a step");
+        tell(k->name, size, &few, 0, "", "taubin, 5 turns of two, neighbours found");
+    }
+    free(p);
+    return rc;
+}
+
+static int time_normals(const struct recon_mesh *m, const char *size)
+{
+    const struct recon_kernel *k = test_kernel(M, MESH_NORMALS_NAME);
+    struct recon_value *p = test_params(k);
+    struct call c = { k, { m }, p };
+    struct times t;
+    double v = (double)m->vertices, f = (double)m->faces;
+    int rc = time_call(&c, &t);
+
+    if (rc == 0)
+        tell(k->name, size, &t, (24 * v + 12 * f) / rate * 1e3, "bytes", "mesh read, normals written; the mesh is copied, too");
+    free(p);
+    return rc;
+}
+
+static int meshes(uint32_t n)
+{
+    struct recon_mesh m;
+    char size[32], text[100];
+    int rc = sheet(n, &m);
+
+    snprintf(text, sizeof(text), "%s vertices", count_text((uint64_t)n * n, size));
+    rc = rc || time_smooth(&m, text) || time_normals(&m, text);
+    golden_free(&T.ctx, M->device, RECON_MESH, &m);
+    return rc;
+}
+
+/* ---- points ---- */
+
+enum { CUBE, SCAN };
+
+/* CUBE: anywhere in a cube, in no order. SCAN: on a wavy sheet, row after row, as a camera sees one. */
+static int cloud(uint64_t n, int kind, struct recon_points *p)
+{
+    uint64_t wide = (uint64_t)sqrt((double)n);
+    uint32_t seed = 3;
+
+    *p = (struct recon_points){ .n = n, .xyz = T.ctx.host->alloc(&T.ctx, 12 * n) };
+    if (!p->xyz)
+        return bad("points");
+    for (uint64_t i = 0; i < n; i++) {
+        float *x = p->xyz + 3 * i;
+
+        for (int a = 0; a < 3; a++)
+            x[a] = uniform(&seed);
+        if (kind == SCAN) {
+            x[0] = (float)(2 * (double)(i / wide) / (double)wide - 1);
+            x[1] = (float)(2 * (double)(i % wide) / (double)wide - 1);
+            x[2] = 0.5f * sinf(7 * x[0]) * cosf(5 * x[1]) + 0.002f * x[2];
+        }
+    }
+    return to_device(RECON_POINTS, p);
+}
+
+static int time_voxels(const struct recon_points *c, const char *size, int meaning, uint32_t side, const char *remark)
+{
+    const double shape[3] = { side, side, side }, origin[3] = { -1, -1, -1 };
+    const struct recon_kernel *k = test_kernel(M, VOXELIZE_NAME);
+    struct recon_value *p = test_params(k);
+    struct call call = { k, { c }, p };
+    struct times t;
+    double cells = (double)side * side * side;
+    int rc;
+
+    p[VOXELIZE_MEANING].i = meaning;
+    p[VOXELIZE_RESOLUTION].i = side;
+    if (meaning == VOXELIZE_GRID) {
+        p[VOXELIZE_VOXEL].f = 2.0 / side;
+        p[VOXELIZE_SHAPE] = (struct recon_value){ .v = shape, .n = 3 };
+        p[VOXELIZE_ORIGIN] = (struct recon_value){ .v = origin, .n = 3 };
+    }
+    rc = time_call(&call, &t);
+    if (rc == 0)
+        tell(k->name, size, &t, (12 * (double)c->n + 8 * cells) / rate * 1e3, "bytes", remark);
+    free(p);
+    return rc;
+}
+
+static int voxels(uint64_t n)
+{
+    char size[32], text[100];
+    int rc = 0;
+
+    for (int kind = CUBE; kind <= SCAN && rc == 0; kind++) {
+        struct recon_points c = { 0 };
+
+        snprintf(text, sizeof(text), "%s points, 256^3", count_text(n, size));
+        rc = cloud(n, kind, &c) || time_voxels(&c, text, VOXELIZE_GRID, 256, kind == CUBE ? "grid, points in no order" : "grid, points as scanned") ||
+             time_voxels(&c, text, VOXELIZE_KAOLIN, 256, kind == CUBE ? "kaolin: read twice, in no order" : "kaolin: read twice, as scanned");
+        golden_free(&T.ctx, M->device, RECON_POINTS, &c);
+    }
+    return rc;
+}
+
+/* Floor: each point's distance renewed k times, at the operations that takes. */
+static int farthest(uint64_t n, uint64_t k)
+{
+    const struct recon_kernel *kernel = test_kernel(M, FPS_NAME);
+    struct recon_value *p = test_params(kernel);
+    struct recon_points c = { 0 };
+    struct call call = { kernel, { &c }, p };
+    struct times t;
+    char size[32], text[100];
+    int rc;
+
+    p[FPS_COUNT].i = (int64_t)k;
+    snprintf(text, sizeof(text), "%s points to %llu", count_text(n, size), (unsigned long long)k);
+    rc = cloud(n, CUBE, &c) || time_call(&call, &t);
+    if (rc == 0)
+        tell(kernel->name, text, &t, 9 * (double)n * (double)k / flops * 1e3, "flops", "in double");
+    golden_free(&T.ctx, M->device, RECON_POINTS, &c);
+    free(p);
+    return rc;
+}
+
+/* A ball of about faces triangles, wide strips at its poles. */
+static int ball(uint64_t faces, struct recon_mesh *m)
+{
+    uint32_t n = (uint32_t)sqrt((double)faces / 2), *f;
+
+    *m = (struct recon_mesh){ .vertices = (uint64_t)n * (n + 1), .faces = 2ull * n * n };
+    m->xyz = T.ctx.host->alloc(&T.ctx, 12 * m->vertices);
+    f = m->index = T.ctx.host->alloc(&T.ctx, 12 * m->faces);
+    if (!m->xyz || !m->index)
+        return bad("mesh");
+    for (uint64_t i = 0; i < m->vertices; i++) {
+        double a = 3.14159265358979 * (double)(i / n) / n, b = 6.28318530717959 * (double)(i % n) / n;
+
+        m->xyz[3 * i] = (float)(0.9 * sin(a) * cos(b));
+        m->xyz[3 * i + 1] = (float)(0.9 * sin(a) * sin(b));
+        m->xyz[3 * i + 2] = (float)(0.9 * cos(a));
+    }
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < n; j++, f += 6) {
+            uint32_t a = i * n + j, b = i * n + (j + 1) % n;
+
+            memcpy(f, (uint32_t[]){ a, a + n, b, b, a + n, b + n }, 24);
+        }
+    return to_device(RECON_MESH, m);
+}
+
+static int signs(uint64_t n, uint64_t faces)
+{
+    const struct recon_kernel *k = test_kernel(M, CHECK_SIGN_NAME);
+    struct recon_value *p = test_params(k);
+    struct recon_mesh m = { 0 };
+    struct recon_points c = { 0 };
+    struct call call = { k, { &m, &c }, p };
+    struct times t;
+    char size[32], size2[32], text[100];
+    int rc = ball(faces, &m) || cloud(n, CUBE, &c) || time_call(&call, &t);
+
+    snprintf(text, sizeof(text), "%s points, %s faces", count_text(n, size), count_text(m.faces, size2));
+    if (rc == 0)
+        tell(k->name, text, &t, (13 * (double)n + 24 * (double)m.faces) / rate * 1e3, "bytes", "parity");
+    golden_free(&T.ctx, M->device, RECON_POINTS, &c);
+    golden_free(&T.ctx, M->device, RECON_MESH, &m);
+    free(p);
+    return rc;
+}
+
+int bench_meshes(uint64_t most)
+{
+    int rc = 0;
+
+    for (uint64_t n = most < 1 << 20 ? most : 1 << 20; n <= most && rc == 0; n *= 16)
+        rc = meshes((uint32_t)sqrt((double)n)) || voxels(n);
+    return rc || farthest(most < 250000 ? most : 250000, most < 250000 ? 1000 : 4096) || (most > 1000000 && farthest(1000000, 4096)) ||
+           signs(most < 1000000 ? most : 1000000, 100000);
+}
