@@ -9,7 +9,8 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
     const char *list = case_var(c, "CUDA_VISIBLE_DEVICES");
     int rc = visible_devices(c, &v);
 
-    if (devices_hidden(c) && node_has_vendor(c->facts, "nvidia") && case_uses_gpu(c))
+    /* -1 is written on purpose; empty or NoDevFiles (Slurm, for a job without GPUs) comes about by itself */
+    if (devices_hidden(c) && !str_starts(list, "-1") && node_has_vendor(c->facts, "nvidia") && case_uses_gpu(c))
         finding_explain(findings_add(out, "device-not-visible", LEVEL_WARN, SCOPE_JOB, "CUDA_VISIBLE_DEVICES",
                                      "'%s' hides the %zu GPU%s of %s: the program, which has GPU code, sees no device", list,
                                      c->facts->gpus.n, c->facts->gpus.n == 1 ? "" : "s", case_node(c)),

@@ -28,15 +28,17 @@ static const char *runtime_needed(const struct closure *in, size_t i)
 static char *toolkit_of(const struct check_case *c, const struct closure *in, size_t i)
 {
     const struct library *l = &in->libs.v[i];
-    const char *runtime = runtime_needed(in, i);
+    const char *runtime;
     struct gpu_images scratch = { 0 };
     const struct gpu_images *images = library_images(c, l, &scratch);
     char *version = NULL;
 
     if (l->soname && str_starts(path_base(l->soname), "libcudart.so."))
         version = xstrdup(path_base(l->soname) + strlen("libcudart.so."));
-    else if (!is_vendors(l) && images->toolkit)
+    else if (images->toolkit && !is_vendors(l)) {
+        runtime = runtime_needed(in, i);
         version = xstrdup(runtime && atoi(runtime) > atoi(images->toolkit) ? runtime : images->toolkit);
+    }
     images_release(&scratch);
     return version;
 }

@@ -143,7 +143,7 @@ void scan_bundles(struct scan *s, uint64_t off, uint64_t size)
 {
     uint64_t end = off > s->r->size ? 0 : s->r->size - off < size ? s->r->size : off + size, begin = off;
 
-    s->r->window = sizeof(s->r->buf);
+    s->r->window = READER_MAX;
     for (size_t i = 0; off < end && i < BUNDLES_MAX; i++) {
         uint64_t next = plain(s, off, end);
 

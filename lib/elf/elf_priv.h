@@ -7,14 +7,15 @@
 
 /* ---- bounded reading (reader.c) ---- */
 
+enum { READER_MAX = 4096, READER_VIEWS = 3 };
+
 /* Reads by pread, so that a file that shrinks meanwhile gives an error and no signal. */
 struct reader {
     int fd;
     uint64_t size;    /* the file's at the time of fstat */
-    uint64_t at;      /* what buf holds */
-    size_t n;
     size_t window;    /* bytes to read at once, 4096; less where the file is skipped through */
-    uint8_t buf[4096];
+    unsigned last;    /* the view read last: the oldest is the next one, round about */
+    struct view { uint64_t at; size_t n; uint8_t buf[READER_MAX]; } views[READER_VIEWS]; /* tables and their texts lie apart */
 };
 void reader_init(struct reader *r, int fd, uint64_t size);
 /* n bytes (at most 4096) at off, valid until the next call; NULL when the file has not got them. */

@@ -79,7 +79,7 @@ static bool cubin_has_code(struct scan *s, struct gpu_image *image, uint64_t off
     n = get16(p + 60);
     if (get16(p + 58) != 64 || table > size || (size - table) / 64 < n)
         return true;
-    s->r->window = sizeof(s->r->buf);
+    s->r->window = READER_MAX;
     for (unsigned i = 0; i < n && (p = reader_at(s->r, off + table + 64 * (uint64_t)i, 64)); i++) {
         code |= (get64(p + 8) & SHF_EXECINSTR) != 0;
         if (get32(p + 4) == SHT_NOTE && get64(p + 24) < size && get64(p + 32) <= 64)
@@ -151,9 +151,9 @@ static uint64_t container(struct scan *s, uint64_t off, uint64_t end)
 /* The next place from off on, in steps of 8, where the magic stands; end if there is none. */
 static uint64_t next_magic(struct reader *r, uint64_t off, uint64_t end)
 {
-    r->window = sizeof(r->buf);
+    r->window = READER_MAX;
     for (off = (off + 7) & ~(uint64_t)7; off + CONTAINER_HEADER <= end;) {
-        size_t n = end - off < sizeof(r->buf) ? (size_t)(end - off) : sizeof(r->buf);
+        size_t n = end - off < READER_MAX ? (size_t)(end - off) : READER_MAX;
         const uint8_t *p = reader_at(r, off, n & ~(size_t)7);
 
         if (!p)
@@ -183,7 +183,7 @@ void scan_region(struct scan *s, uint64_t off, uint64_t size, bool relocatable)
 
         off = next ? next : next_magic(s->r, off + 1, end);
     }
-    s->r->window = sizeof(s->r->buf);
+    s->r->window = READER_MAX;
 }
 
 bool scan_section(struct scan *s, const char *name, uint64_t off, uint64_t size)

@@ -146,7 +146,7 @@ static void read_notes(struct file *f, uint64_t off, uint64_t n)
         desc = get32(h + 4);
         type = get32(h + 8);
         whole = 12 + ((name + 3) & ~UINT64_C(3)) + ((desc + 3) & ~UINT64_C(3));
-        if (name == 4 && type == NOTE_DLOPEN && desc <= sizeof(f->r.buf) && whole <= n + 3) {
+        if (name == 4 && type == NOTE_DLOPEN && desc <= READER_MAX && whole <= n + 3) {
             h = reader_at(&f->r, off + 12, 4);
             h = h && !memcmp(h, "FDO", 4) ? reader_at(&f->r, off + 16, (size_t)desc) : NULL;
             if (h)
@@ -205,7 +205,7 @@ static void read_text(struct file *f, uint64_t off, uint64_t n)
     if (n > TEXT_MAX)
         n = TEXT_MAX;
     while (n) {
-        size_t part = n < sizeof(f->r.buf) ? (size_t)n : sizeof(f->r.buf);
+        size_t part = n < READER_MAX ? (size_t)n : READER_MAX;
         const uint8_t *p = reader_at(&f->r, off, part);
 
         if (!p)

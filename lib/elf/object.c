@@ -353,9 +353,11 @@ int object_read_fd(int fd, const struct stat *st, const char *path, bool images,
                    char **ret_problem)
 {
     struct object o = { 0 };
-    struct reading x = { .o = &o };
+    struct reading x;
     int rc;
 
+    memset(&x, 0, offsetof(struct reading, r));
+    x.o = &o;
     reader_init(&x.r, fd, (uint64_t)st->st_size);
     rc = read_header(&x) || read_segments(&x) ? -1 : 0;
     if (rc == 0 && images)

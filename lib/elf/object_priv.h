@@ -8,13 +8,13 @@
 
 struct reading {
     struct Elf *elf;
-    struct reader r;
     size_t n_phdrs;
     uint64_t strtab, strtab_end; /* file offsets */
     uint64_t verneed, verdef;    /* addresses */
     size_t n_verneed, n_verdef;
     struct object *o;
     char *problem;
+    struct reader r; /* last and set by reader_init: zeroing its views for each object costs more than reading */
 };
 /* The file offset of an address in a load segment, and the end of what the file has of that; false: none. */
 bool reading_offset(const struct reading *x, uint64_t addr, uint64_t *ret, uint64_t *ret_end);

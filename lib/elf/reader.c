@@ -10,49 +10,65 @@ void reader_init(struct reader *r, int fd, uint64_t size)
 {
     r->fd = fd;
     r->size = size;
-    r->at = 0;
-    r->n = 0;
-    r->window = sizeof(r->buf);
+    r->last = 0;
+    for (unsigned i = 0; i < READER_VIEWS; i++)
+        r->views[i].n = 0;
+    r->window = READER_MAX;
+}
+
+/* What a view holds from off on, and how much; NULL when none holds any. The view read last is asked first. */
+static const uint8_t *held(const struct reader *r, uint64_t off, size_t *ret_n)
+{
+    for (unsigned i = 0; i < READER_VIEWS; i++) {
+        const struct view *v = &r->views[(r->last + READER_VIEWS - i) % READER_VIEWS];
+
+        if (off >= v->at && off - v->at < v->n) {
+            *ret_n = v->n - (size_t)(off - v->at);
+            return v->buf + (off - v->at);
+        }
+    }
+    return NULL;
 }
 
 const uint8_t *reader_at(struct reader *r, uint64_t off, size_t n)
 {
+    const uint8_t *p;
+    struct view *v;
+    size_t have;
     ssize_t got;
 
-    if (n > sizeof(r->buf) || off > r->size || r->size - off < n)
+    if (n > READER_MAX || off > r->size || r->size - off < n)
         return NULL;
-    if (off >= r->at && off - r->at <= r->n && r->n - (size_t)(off - r->at) >= n)
-        return r->buf + (off - r->at);
+    p = held(r, off, &have);
+    if (p && have >= n)
+        return p;
+    r->last = (r->last + 1) % READER_VIEWS;
+    v = &r->views[r->last];
     do
-        got = pread(r->fd, r->buf, n > r->window ? n : r->window, (off_t)off);
+        got = pread(r->fd, v->buf, n > r->window ? n : r->window, (off_t)off);
     while (got < 0 && errno == EINTR);
-    r->at = off;
-    r->n = got > 0 ? (size_t)got : 0;
-    return r->n >= n ? r->buf : NULL;
+    v->at = off;
+    v->n = got > 0 ? (size_t)got : 0;
+    return v->n >= n ? v->buf : NULL;
 }
 
 char *reader_string(struct reader *r, uint64_t off, uint64_t end)
 {
     const uint8_t *p, *nul;
-    size_t n;
+    size_t n, have;
 
     if (end > r->size)
         end = r->size;
     if (off >= end)
         return NULL;
-    n = end - off < sizeof(r->buf) ? (size_t)(end - off) : sizeof(r->buf);
-    /* what the window has of it often is enough */
-    if (off >= r->at && off - r->at < r->n) {
-        size_t have = r->n - (size_t)(off - r->at);
-
-        have = have < n ? have : n;
-        p = r->buf + (off - r->at);
-        nul = memchr(p, 0, have);
-        if (nul)
-            return xstrndup((const char *)p, (size_t)(nul - p));
+    n = end - off < READER_MAX ? (size_t)(end - off) : READER_MAX;
+    /* what a view has of it often is enough */
+    p = held(r, off, &have);
+    nul = p ? memchr(p, 0, have < n ? have : n) : NULL;
+    if (!nul) {
+        p = reader_at(r, off, n);
+        nul = p ? memchr(p, 0, n) : NULL;
     }
-    p = reader_at(r, off, n);
-    nul = p ? memchr(p, 0, n) : NULL;
     return nul ? xstrndup((const char *)p, (size_t)(nul - p)) : NULL;
 }
 
