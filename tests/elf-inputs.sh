@@ -1,6 +1,6 @@
 # Small ELF inputs for scenarios, made by the C compiler alone. Source it after lib.sh.
 CC=${CC:-gcc}
-command -v "$CC" >/dev/null 2>&1 || skip_all "no C compiler '$CC'"
+command -v ${CC%% *} >/dev/null 2>&1 || skip_all "no C compiler '$CC'"
 
 # lib PATH SONAME 'C text' [option...]
 lib() {

@@ -40,7 +40,7 @@ row() {
     env ${env:-A=b} "$build/bin/recon-check" "$out/p" >"$out/check" 2>&1; verdict=$?
     rules=$(sed -n 's/^\(error\|warn[a-z]*\): \([a-z-]*\): .*/\2/p' "$out/check" | sort -u | tr '\n' ' ')
     did=$(env ${env:-A=b} CUDA_CACHE_DISABLE=1 "$out/p" 2>&1); ran=$?
-    if [ -n "$env" ] && [ $verdict = 0 ] && [ $ran != 0 ] && grep -q '^warning: ' "$out/check"; then word=warned # a program may do without
+    if [ -n "$env" ] && [ $verdict = 0 ] && [ $ran != 0 ] && grep -q '^warn' "$out/check"; then word=warned # a program may do without
     elif { [ $verdict = 0 ] && [ $ran = 0 ]; } || { [ $verdict != 0 ] && [ $ran != 0 ]; }; then word=right passed=$((passed + 1))
     else word=WRONG failed=$((failed + 1)); fi
     printf '%-6s %-34s recon-check %-3s %-26s driver: %s\n' "$word" "$name" "$verdict" "$rules" "$did"

@@ -2,6 +2,7 @@
 # What is told before anything is queued, without a controller: limits and GRES of a slurm.conf, traps of units, times,
 # folders, names and environments; and nodes that saved facts rule out.
 . "${abs_top_srcdir:?}/tests/lib.sh"
+. "$abs_top_srcdir/tests/elf-inputs.sh"
 cd "$T" || exit 99
 unset ${!SLURM_*} ${!SBATCH_*} LD_LIBRARY_PATH
 export HOME=$T
@@ -150,7 +151,6 @@ tap 78 'only that node' fact --gres=gpu:h100:1
 has "$T/err" 'none of the 1 nodes that the job may go to can run it' 'is refused'
 has "$T/err" 'cuda-home-missing' 'with the reason'
 # a pin that is captured now promises what is wrong in this shell to every node
-. "$abs_top_srcdir/tests/elf-inputs.sh"
 lib "$T/q/good/libq.so.1" libq.so.1 'int q(void){return 0;}'
 lib "$T/q/bad/libq.so.1" libq.so.1 'int r(void){return 0;}'
 program "$T/q/app" 'int q(void);int main(void){return q();}' "$T/q/good/libq.so.1" '-Wl,-z,now'

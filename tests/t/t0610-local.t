@@ -159,8 +159,8 @@ for i in $(seq 100); do [ -s off/pids ] && [ "$(wc -l <off/pids)" -ge 2 ] && bre
 tap 0 'cancel' recon-submit --cancel off
 wait $pid
 recon-report --format csv off >"$T/out"
-has "$T/out" '0,plain,failed' 'what ran was ended'
+has "$T/out" '0,plain,cancelled,143' 'what ran was ended'
 has "$T/out" '1,two words,cancelled,0,0.000,,,0,,,it was cancelled before it began' 'what waited was cancelled'
 tap 0 'the text says so' recon-report off
-has "$T/out" '1 cancelled' 'too'
+has "$T/out" '2 cancelled' 'too'
 finish
