@@ -123,14 +123,12 @@ static void add_member(struct str *t, const char *key, const char *value, bool p
 {
     size_t n = strlen(value);
     bool utf8 = utf8_valid(value, n) && !str_ends(key, "_b64"); /* a key that looks encoded is encoded */
-    struct str whole = { 0 };
-    char *b64;
+    char *whole = utf8 ? NULL : xasprintf("%s_b64", key), *b64;
 
     str_add(t, t->len && t->s[t->len - 1] != '{' ? "," : "");
-    str_addf(&whole, "%s%s", key, utf8 ? "" : "_b64");
-    str_quoted(t, whole.s, whole.len);
+    str_quoted(t, whole ? whole : key, strlen(whole ? whole : key));
     str_add(t, ":");
-    str_release(&whole);
+    free(whole);
     if (!utf8) {
         b64 = base64_encode(value, n);
         str_quoted(t, b64, strlen(b64));

@@ -99,9 +99,26 @@ void line_end(json_t *o, struct str *ret)
     json_decref(o);
 }
 
+/* True if a JSON string holds it as it is: most names and paths, of which a list may have a million. */
+static bool is_plain(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (s[i] < ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\')
+            return false;
+    return true;
+}
+
 void str_quoted(struct str *t, const char *s, size_t n)
 {
-    json_t *v = json_stringn(s, n);
+    json_t *v;
+
+    if (is_plain(s, n)) {
+        str_addn(t, "\"", 1);
+        str_addn(t, s, n);
+        str_addn(t, "\"", 1);
+        return;
+    }
+    v = json_stringn(s, n);
 
     if (!v || json_dump_callback(v, add_block, t, JSON_ENCODE_ANY))
         xmalloc(SIZE_MAX);

@@ -57,6 +57,7 @@ struct names {
     struct names_slot {
         const char *name;
         uint32_t next; /* the number to try next for a copy of it */
+        uint32_t hash;
     } *slot;
     size_t cap, n;
 };
