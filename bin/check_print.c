@@ -115,8 +115,8 @@ void report(const struct options *o, const struct resolution *r, const struct fi
         if (r->closures.n)
             str_addf(&t, "%zu objects, ", library_count(r));
         str_addf(&t, "%zu error%s, %zu warning%s, %zu not checked%s, %s\n",
-                 errors, errors == 1 ? "" : "s", warnings,
-                 warnings == 1 ? "" : "s", l->not_checked, l->not_checked && !o->verbose ? " (-v tells)" : "",
+                 errors, plural(errors), warnings,
+                 plural(warnings), l->not_checked, l->not_checked && !o->verbose ? " (-v tells)" : "",
                  human_ms(l->ms, ms));
     }
     if (t.len)

@@ -116,7 +116,7 @@ int launch_verdict(struct launch *l)
     if (status == CODE_JOB)
         hold_run(l);
     cli_error(status, "'%s' is not started on %s: %zu error%s%s", l->argv[0], l->node,
-              findings_count(&l->findings, LEVEL_ERROR), findings_count(&l->findings, LEVEL_ERROR) == 1 ? "" : "s",
+              findings_count(&l->findings, LEVEL_ERROR), plural(findings_count(&l->findings, LEVEL_ERROR)),
               status == CODE_NODE ? ", another node may do" : "");
     return status;
 }

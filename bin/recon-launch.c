@@ -290,7 +290,7 @@ static void bind_cpus(struct launch *l)
     gpus_of_task(&l->facts, environ, &gpus);
     n = bind_near(&l->facts, &gpus, wanted > 65536 ? 65536 : (int)wanted);
     if (n && l->verbose)
-        fprintf(stderr, "recon-launch: confined to the %d CPUs near %zu GPU%s\n", n, gpus.n, gpus.n == 1 ? "" : "s");
+        fprintf(stderr, "recon-launch: confined to the %d CPUs near %zu GPU%s\n", n, gpus.n, plural(gpus.n));
     free(gpus.v);
 }
 

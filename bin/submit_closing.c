@@ -3,8 +3,6 @@
 #include "config.h"
 #include "recon-submit.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -141,19 +139,6 @@ int closing_again(const char *run, uint64_t *ret_sent, struct err *err)
 
 /* ---- held ---- */
 
-/* Once a submission: the task of the second node is there first, and many may follow. */
-static bool first_to_hold(const struct run *run)
-{
-    char *path = xasprintf("%s/.held-%d", run_path(run), run_next_sub(run));
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    bool first = fd >= 0 || errno != EEXIST;
-
-    if (fd >= 0)
-        close(fd);
-    free(path);
-    return first;
-}
-
 static int hold_all(const struct run *run, struct err *err)
 {
     struct submissions l = { 0 };
@@ -175,7 +160,7 @@ int hold_agreed(const char *path, struct err *err)
     char *agreed = run ? run_agreed(run) : NULL, *safe = agreed ? esc_terminal(agreed) : NULL;
     int rc = run ? 0 : -1;
 
-    if (agreed && first_to_hold(run)) {
+    if (agreed && run_first(run, "held")) {
         rc = hold_all(run, err);
         if (rc == 0)
             cli_warn("held: two nodes agree on %s, which no node can do; mend it and recon-submit --resume after "

@@ -2,8 +2,6 @@
 #include "config.h"
 #include "recon-submit.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,19 +9,6 @@
 extern char **environ;
 
 #define HOOK_MS 300000.0 /* the closing job has ten minutes */
-
-/* Once for each time that the run ends: a resumed run ends again. */
-static bool first_to_tell(const struct run *run)
-{
-    char *path = xasprintf("%s/.ended-%d", run_path(run), run_next_sub(run));
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    bool first = fd >= 0 || errno != EEXIST;
-
-    if (fd >= 0)
-        close(fd);
-    free(path);
-    return first;
-}
 
 static void add_number(struct strv *env, const char *name, uint64_t v)
 {
@@ -103,7 +88,7 @@ int run_ended(const struct order *x, const struct state *state, struct err *err)
     while (i < state->n && state->status[i] == STATE_DONE)
         i++;
     s.exit = i == state->n ? 0 : state->exit[i] ? state->exit[i] : CODE_INTERNAL;
-    if (first_to_tell(x->run)) {
+    if (run_first(x->run, "ended")) { /* a resumed run ends again */
         run_bad_nodes(x->run, &s.bad_nodes, NULL);
         run_summary_json(x->run, &s, &t);
         rc = file_write(summary, t.s, t.len, 0666, err);

@@ -226,15 +226,15 @@ static int choose_todo(struct order *x, const struct state *s, const struct unde
     }
     x->n_under_way = running;
     if (running)
-        cli_warn("%llu datasets are queued or running and are left alone", (unsigned long long)running);
+        cli_warn("%llu dataset%s left alone: queued or running", (unsigned long long)running, plural(running));
     if (failed)
-        cli_warn("%llu datasets failed for their own reasons, were ended by hand or were tried 1 + retry.node_unfit = %lld "
-                 "times: see recon-report",
-                 (unsigned long long)failed, (long long)x->spec.retry.node_unfit + 1);
+        cli_warn("%llu dataset%s not tried again: failed of itself, ended by hand, or tried 1 + retry.node_unfit = %lld times; "
+                 "see recon-report",
+                 (unsigned long long)failed, plural(failed), (long long)x->spec.retry.node_unfit + 1);
     if (given_up)
-        cli_warn("%llu datasets met an unfit node more than retry.node_unfit = %lld times and are left alone; "
+        cli_warn("%llu dataset%s left alone: met an unfit node more than retry.node_unfit = %lld times; "
                  "--set retry.node_unfit=N raises it",
-                 (unsigned long long)given_up, (long long)x->spec.retry.node_unfit);
+                 (unsigned long long)given_up, plural(given_up), (long long)x->spec.retry.node_unfit);
     return 0;
 }
 

@@ -271,7 +271,7 @@ int send_part(struct order *x, struct part *p, struct err *err)
 static int print_plan(const struct order *x, const struct part *p)
 {
     fprintf(stderr, "recon-submit: would make run directory %s: %llu dataset%s in %u task%s of up to %u\n", x->path,
-            (unsigned long long)p->n, p->n == 1 ? "" : "s", p->slots, p->slots == 1 ? "" : "s", x->per_task);
+            (unsigned long long)p->n, plural(p->n), p->slots, plural(p->slots), x->per_task);
     fprintf(stderr, "recon-submit: device %s, %zu variables pinned, template %s, by %s\n",
             name_of(device_names, x->spec.device), x->pin.variables.n, x->template_path,
             x->backend ? x->backend->doc : "no cluster asked: none is configured here");

@@ -166,7 +166,7 @@ static bool sent_again(struct shown *s)
     if (closing_again(run_path(s->x->run), &sent, &why))
         cli_warn("nothing was sent again: %s", why.text);
     else if (sent)
-        cli_warn("%llu datasets are sent again, around the bad nodes", (unsigned long long)sent);
+        cli_warn("%llu dataset%s sent again, around the bad nodes", (unsigned long long)sent, plural(sent));
     return sent > 0;
 }
 
@@ -223,11 +223,11 @@ static uint64_t tell_unstarted(struct order *x, const struct state *s)
                 node = u.node[i];
             }
     if (n && reason)
-        cli_warn("%llu datasets: their tasks ended before the launcher wrote anything (Slurm: %s, on %s): is '%s' there, with room, "
-                 "and writable from the nodes?", (unsigned long long)n, reason, node, run_path(x->run));
+        cli_warn("%llu dataset%s: the task ended before the launcher wrote anything (Slurm: %s, on %s): is '%s' there, with room, "
+                 "and writable from the nodes?", (unsigned long long)n, plural(n), reason, node, run_path(x->run));
     else if (n)
-        cli_warn("%llu datasets: their tasks never started, and Slurm knows them no more (cancelled while they waited?); "
-                 "--resume sends them", (unsigned long long)n);
+        cli_warn("%llu dataset%s: the task never started, and Slurm knows it no more (cancelled while it waited?); "
+                 "--resume sends what is left", (unsigned long long)n, plural(n));
     submissions_release(&l);
     under_way_release(&u);
     return n;

@@ -102,6 +102,11 @@ bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
 /* The candidate nearest to name by edit distance, or NULL if none is near (distance > 1 + len/3).
  * Candidates are read with stride bytes between the char pointers, so that a table of rows serves. */
+/* "s" but for one: "%llu dataset%s" */
+static inline const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
 const char *str_nearest(const char *name, const void *first, size_t stride, size_t n);
 int str_to_i64(const char *s, int64_t *ret);   /* whole string, base 10; 0 or -1 */
 int str_to_u64(const char *s, uint64_t *ret);

@@ -13,7 +13,7 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
     if (devices_hidden(c) && !str_starts(list, "-1") && node_has_vendor(c->facts, "nvidia") && case_uses_gpu(c))
         finding_explain(findings_add(out, "device-not-visible", LEVEL_WARN, SCOPE_JOB, "CUDA_VISIBLE_DEVICES",
                                      "'%s' hides the %zu GPU%s of %s: the program, which has GPU code, sees no device", list,
-                                     c->facts->gpus.n, c->facts->gpus.n == 1 ? "" : "s", case_node(c)),
+                                     c->facts->gpus.n, plural(c->facts->gpus.n), case_node(c)),
                         "hidden", "every CUDA call ends with error 100, no CUDA-capable device is detected; what can do without "
                                   "one runs on the CPU",
                         "unset CUDA_VISIBLE_DEVICES, and let Slurm set it");

@@ -48,7 +48,7 @@ static void look_up(struct resolution *r, size_t i, struct symbols *s, const str
     closure_symbols(s, c, scope, &m);
     r->references += m.references;
     if (m.unread)
-        strv_addf(&r->failed, "symbols of %zu object%s of '%s' could not be read", m.unread, m.unread == 1 ? "" : "s",
+        strv_addf(&r->failed, "symbols of %zu object%s of '%s' could not be read", m.unread, plural(m.unread),
                   c->libs.v[c->main].path ? c->libs.v[c->main].path : c->libs.v[c->main].soname);
     symbols_guess(s, c, &m);
     for (size_t k = 0; k < m.n; k++) {

@@ -171,6 +171,8 @@ struct submap {
     uint64_t n;
 };
 int run_next_sub(const struct run *r);                                              /* smallest unused n */
+/* True for the first who asks since the last submission, by an empty file .WHAT-N in the run directory; where that cannot be made, too. */
+bool run_first(const struct run *r, const char *what);
 int run_write_map(struct run *r, uint32_t sub, const struct submap *m, struct err *err);
 int run_read_map(const struct run *r, uint32_t sub, struct submap *ret, struct err *err);
 /* The datasets of one slot: *ret points into m. CODE_USAGE when slot is outside. */

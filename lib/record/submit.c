@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -28,6 +29,18 @@ static int commit_new(struct file_out *o, struct err *err)
     if (errno == EEXIST || access(o->path, F_OK) == 0)
         return err_set(err, CODE_CREATE, "'%s' exists already: that submission was made", o->path);
     return file_commit(o, err);
+}
+
+bool run_first(const struct run *r, const char *what)
+{
+    char *path = run_file(r, ".%s-%d", what, run_next_sub(r));
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    bool first = fd >= 0 || errno != EEXIST;
+
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return first;
 }
 
 int run_write_map(struct run *r, uint32_t sub, const struct submap *m, struct err *err)

@@ -30,7 +30,7 @@ static void put_head(const struct report *r, FILE *f)
 
         fprintf(f, "submitted %u: ", s->sub);
         if (s->tasks)
-            fprintf(f, "%llu task%s", (unsigned long long)s->tasks, s->tasks == 1 ? "" : "s");
+            fprintf(f, "%llu task%s", (unsigned long long)s->tasks, plural(s->tasks));
         else
             fputs("the closing job", f);
         put_safe(f, ", ", s->backend ? s->backend : "unknown backend", "");
@@ -46,9 +46,9 @@ static void put_head(const struct report *r, FILE *f)
             fprintf(f, ", %llu %s", (unsigned long long)n[s], word_of((enum state)s));
     if (n[STATE_WAITING])
         fprintf(f, ", %llu waiting", (unsigned long long)n[STATE_WAITING]);
-    fprintf(f, "; %llu attempt%s", (unsigned long long)r->attempts, r->attempts == 1 ? "" : "s");
+    fprintf(f, "; %llu attempt%s", (unsigned long long)r->attempts, plural(r->attempts));
     if (r->bad_nodes)
-        fprintf(f, "; %llu node%s found unfit", (unsigned long long)r->bad_nodes, r->bad_nodes == 1 ? "" : "s");
+        fprintf(f, "; %llu node%s found unfit", (unsigned long long)r->bad_nodes, plural(r->bad_nodes));
     for (size_t i = 0; i < r->failed_by.n; i++) {
         if (str_eq(r->failed_by.v[i].rule, "other"))
             continue; /* their reasons stand in the table */

@@ -62,7 +62,7 @@ has "$T/events" "$T/c/cuda/lib64" 'with the path where it was looked for'
 has "$T/events" '"status":"refused"' 'refused before it started'
 has lost/bad-nodes.jsonl h1 'the node is noted'
 tap 0 'resume with no try left' recon-submit --resume lost --set retry.node_unfit=0
-has "$T/err" '6 datasets met an unfit node more than retry.node_unfit = 0 times' 'leaves them alone'
+has "$T/err" '6 datasets left alone: met an unfit node more than retry.node_unfit = 0 times' 'leaves them alone'
 tap 0 'resume' recon-submit --watch --resume lost --set sbatch.nodelist=false
 has "$(ls lost/sub/*.map | sort -V | tail -1 | sed s/map$/sbatch/)" '#SBATCH --exclude=h1' 'goes around the bad node'
 all_right lost 'and every dataset is done'
@@ -86,7 +86,7 @@ for via in api sbatch; do
     tap 0 "held, by $via" recon-submit --parsable --hold --run-dir held.$via --set submit.via=$via --datasets list.txt -- cat '{dataset}'
     id=$(cut -f2 "$T/out")
     tap 0 'resume while it waits' recon-submit --resume held.$via
-    has "$T/err" 'queued or running and are left alone' 'leaves it alone'
+    has "$T/err" 'left alone: queued or running' 'leaves it alone'
     timeout 10 recon-submit --watch=held.$via >"$T/out" 2>"$T/err" & pid=$!
     for i in $(seq 30); do sleep 0.3; kill -INT $pid 2>/dev/null || break; done
     wait $pid; got=$?

@@ -82,7 +82,7 @@ printf 'd1\nbad\nd2\n' >three.txt
 tap 3 'a program that fails' recon-submit --watch --run-dir own --set pin=env.pin -x h1 -t 5 --datasets three.txt -- ./prog '{dataset}' '{out}/x'
 has "$T/err" '2 of 3 datasets done, 1 failed' 'the others are done'
 cat own/logs/closing-*.log >closing.log
-has closing.log '1 datasets failed for their own reasons' 'and it is not tried again'
+has closing.log '1 dataset not tried again: failed of itself' 'and it is not tried again'
 tap 0 'ended' idle
 
 # retry.node_unfit: no node is left for it, and the end is told

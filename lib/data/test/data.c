@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/test/scratch.h"
 #include "data/data.h"
 
-static char dir[] = "/tmp/recon-data-test.XXXXXX";
 
 static char *at(const char *name) /* owned by the caller */
 {
-    return path_join(dir, name);
+    return path_join(scratch, name);
 }
 
 static void put(const char *name, const void *p, size_t n)
@@ -33,18 +33,6 @@ static struct str get(const char *name)
     assert_int_equal(file_read(path, 1 << 26, &t, NULL), 0);
     free(path);
     return t;
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return dir_remove(dir);
 }
 
 /* ---- pictures ---- */
@@ -590,7 +578,7 @@ int main(void)
         cmocka_unit_test(volume_refused),
         cmocka_unit_test(ply_bytes),
     };
-    int rc = cmocka_run_group_tests(tests, setup, teardown);
+    int rc = cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 
     free(scan_dir);
     return rc;

@@ -8,25 +8,13 @@
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
+#include "base/test/scratch.h"
 #include "data/geom.h"
 
-static char dir[] = "/tmp/recon-geom-test.XXXXXX";
-
-static int setup(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return dir_remove(dir);
-}
 
 static char *put(const char *name, const void *p, size_t n)
 {
-    char *path = path_join(dir, name);
+    char *path = path_join(scratch, name);
 
     assert_int_equal(file_write(path, p, n, 0644, NULL), 0);
     return path;
@@ -297,7 +285,7 @@ static void comes_back(void **state)
     (void)state;
     for (int i = 0; i < 8; i++) {
         struct recon_mesh m = made(i < 4 ? 5 : 4000, i & 1, i & 2), b;
-        char *path = path_join(dir, names[i & 1]);
+        char *path = path_join(scratch, names[i & 1]);
 
         for (size_t k = 0; k < COUNT(names); k++)
             for (int threads = 1; threads <= 5; threads += 2) {
@@ -305,7 +293,7 @@ static void comes_back(void **state)
                 struct fault fault = { 0 };
 
                 free(path);
-                path = path_join(dir, names[k]);
+                path = path_join(scratch, names[k]);
                 assert_int_equal(mesh_write(path, &m, &fault.err), 0);
                 if (mesh_read(path, &(struct geom_options){ .threads = threads }, &data_malloc, &b, &notes, &fault))
                     fail_msg("%s", fault.err.text);
@@ -329,7 +317,7 @@ static void comes_back(void **state)
 static void glb(void **state)
 {
     struct recon_mesh m = made(9, true, true), none = { 0 };
-    char *path = path_join(dir, "w.glb");
+    char *path = path_join(scratch, "w.glb");
     struct err err = { 0 };
     struct str t = { 0 };
     uint32_t head[5], bin;
@@ -352,7 +340,7 @@ static void glb(void **state)
     assert_int_equal(mesh_write(path, &none, &err), -1);
     assert_int_equal(err.code, CODE_DATA);
     free(path);
-    path = path_join(dir, "w.xyz");
+    path = path_join(scratch, "w.xyz");
     assert_int_equal(mesh_write(path, &m, &err), -1);
     assert_int_equal(err.code, CODE_USAGE);
     free(path);
@@ -654,5 +642,5 @@ int main(void)
         cmocka_unit_test(glb_read),   cmocka_unit_test(offsets),  cmocka_unit_test(obj_quick_lines), cmocka_unit_test(doubtful_points),       cmocka_unit_test(npy),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -7,23 +7,17 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
+#include "base/test/scratch.h"
 #include "data/data.h"
 
 enum { W = 8, H = 6, N = 4 };
-static char dir[] = "/tmp/recon-layouts-test.XXXXXX";
 static struct strv warned;
-
-static int setup(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
 
 static int teardown(void **state)
 {
     (void)state;
     strv_release(&warned);
-    return dir_remove(dir);
+    return remove_scratch(state);
 }
 
 static void take_warning(void *self, const char *rule, const char *object, const char *text)
@@ -42,7 +36,7 @@ static bool was_warned(const char *text)
 
 static void put(const char *name, const void *p, size_t n)
 {
-    char *path = path_join(dir, name);
+    char *path = path_join(scratch, name);
 
     assert_int_equal(file_write(path, p, n, 0644, NULL), 0);
     free(path);
@@ -63,7 +57,7 @@ static void pose_of(int i, double p[16])
 static void pictures(const char *sub, enum frames_color color)
 {
     struct recon_camera c = { W, H, 30, 31, 3.5, 2.5 };
-    char *path = path_join(dir, sub), name[32];
+    char *path = path_join(scratch, sub), name[32];
     float depth[W * H];
     uint8_t rgb[W * H * 3];
     struct recon_frame f = { .depth = depth, .color = rgb, .name = name };
@@ -84,8 +78,8 @@ static void pictures(const char *sub, enum frames_color color)
 
 static void fresh(void)
 {
-    dir_remove(dir);
-    assert_int_equal(dir_make(dir, 0755, NULL), 0);
+    dir_remove(scratch);
+    assert_int_equal(dir_make(scratch, 0755, NULL), 0);
     strv_release(&warned);
 }
 
@@ -102,7 +96,7 @@ static void expect(const struct frames_options *o, double scale, unsigned want_c
     struct fault fault = { 0 };
     double p[16];
 
-    if (frames_open(dir, o, &s, &fault))
+    if (frames_open(scratch, o, &s, &fault))
         fail_msg("%s", fault.err.text);
     assert_int_equal(frames_count(s), N);
     for (int i = 0; i < N; i++) {
@@ -124,7 +118,7 @@ static void refuse(const struct frames_options *o, const char *text)
     struct frames_source *s;
     struct fault fault = { 0 };
 
-    assert_int_equal(frames_open(dir, o, &s, &fault), -1);
+    assert_int_equal(frames_open(scratch, o, &s, &fault), -1);
     if (!strstr(fault.err.text, text) || strchr(fault.err.text, '\n'))
         fail_msg("'%s' is not in: %s", text, fault.err.text);
 }
@@ -166,7 +160,7 @@ static void tum(void **state)
     {
         struct frames_source *s;
 
-        assert_int_equal(frames_open(dir, &o, &s, NULL), 0);
+        assert_int_equal(frames_open(scratch, &o, &s, NULL), 0);
         assert_int_equal(frames_count(s), 3);
         assert_true(was_warned("pose-invalid|all/p1.depth.png") && was_warned("0.019000 s away"));
         frames_free(s);
@@ -236,7 +230,7 @@ static void colmap_images(struct str *text, struct str *bin, const char *first_c
 static void colmap_folder(const char *cameras)
 {
     struct str text = { 0 }, bin = { 0 };
-    char *path = path_join(dir, "sparse/0");
+    char *path = path_join(scratch, "sparse/0");
 
     fresh();
     assert_int_equal(dir_make(path, 0755, NULL), 0);
@@ -261,7 +255,7 @@ static void colmap(void **state)
     (void)state;
     colmap_folder("# Camera list\n1 PINHOLE 8 6 30 31 4 3\n");
     expect(&o, 0.001, 15);
-    assert_int_equal(frames_open(dir, &o, &s, NULL), 0);
+    assert_int_equal(frames_open(scratch, &o, &s, NULL), 0);
     assert_true(frames_camera(s)->cx == 3.5 && frames_camera(s)->cy == 2.5 && frames_camera(s)->fy == 31);
     frames_free(s);
     colmap_folder("1 PINHOLE 8 6 30 31 4 3\n");
@@ -362,7 +356,7 @@ static void axes(void **state)
         o.axes = k == 1 ? FRAMES_OPENGL : k == 2 ? FRAMES_OPENNI : FRAMES_OPENCV;
         o.pose_scale = k == 2 ? 0.001 : 0;
         o.transform = k == 3 ? turn : NULL;
-        assert_int_equal(frames_open(dir, &o, &s, NULL), 0);
+        assert_int_equal(frames_open(scratch, &o, &s, NULL), 0);
         assert_int_equal(frames_next(s, &f, NULL), 1);
         assert_int_equal(frames_next(s, &f, NULL), 1);
         if (k == 3) /* turn by hand: x' = z + 5, y' = y + 6, z' = -x + 7 */
@@ -386,12 +380,12 @@ static void doubtful_depth(void **state)
     fresh();
     pictures(".", FRAMES_NONE);
     o.depth_scale = 1;
-    assert_int_equal(frames_open(dir, &o, &s, NULL), 0);
+    assert_int_equal(frames_open(scratch, &o, &s, NULL), 0);
     assert_true(was_warned("depth-range|depth|") && was_warned("depth_scale 1 is doubtful"));
     frames_free(s);
     strv_release(&warned);
     o.depth_scale = 1e-5;
-    assert_int_equal(frames_open(dir, &o, &s, NULL), 0);
+    assert_int_equal(frames_open(scratch, &o, &s, NULL), 0);
     assert_true(was_warned("depth-range|depth|"));
     frames_free(s);
     fresh();
@@ -404,12 +398,12 @@ static void doubtful_depth(void **state)
         for (int k = 0; k < W * H; k++)
             d[k] = (uint16_t)(100 + 2 * k);
         snprintf(name, sizeof(name), "p%d.depth.png", i);
-        path = path_join(dir, name);
+        path = path_join(scratch, name);
         assert_int_equal(png_write(path, &p, 1, NULL), 0);
         free(path);
     }
     o.depth_scale = 0;
-    assert_int_equal(frames_open(dir, &o, &s, NULL), 0);
+    assert_int_equal(frames_open(scratch, &o, &s, NULL), 0);
     assert_true(was_warned("depth-8bit|depth|"));
     frames_free(s);
 }
@@ -421,5 +415,5 @@ int main(void)
         cmocka_unit_test(axes),   cmocka_unit_test(doubtful_depth),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_scratch, teardown);
 }

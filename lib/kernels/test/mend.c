@@ -8,22 +8,10 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
+#include "base/test/scratch.h"
 #include "kernels/test/made.h"
 
 static const struct recon_module *cpu, *ref;
-static char dir[] = "/tmp/recon-mend-test.XXXXXX";
-
-static int setup(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return dir_remove(dir);
-}
 
 /* the same bits or the same refusal, on anything */
 static void references(void **state)
@@ -134,7 +122,7 @@ static void cleaned(void **state)
         } else {
             mesh_facts(&a, &f);
             assert_int_equal(f.bad + f.unused, 0);
-            text = census_text(cpu, dir, &a);
+            text = census_text(cpu, scratch, &a);
             assert_non_null(strstr(text.s, "\"degenerate\": 0,\n  \"zero_area\": 0,\n  \"repeated\": 0,"));
             assert_non_null(strstr(text.s, "\"non_manifold\": 0,"));
             assert_non_null(strstr(text.s, "\"split\": 0,"));
@@ -347,5 +335,5 @@ int main(void)
 
     cpu = test_module("cpu");
     ref = test_module("ref");
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -8,25 +8,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include "base/test/scratch.h"
 #include "data/data.h"
 #include "kernels/mesh_rows.h"
 #include "kernels/plan.h"
 #include "kernels/test/made.h"
 
 static const struct recon_module *cpu, *ref;
-static char dir[] = "/tmp/recon-mesh-test.XXXXXX";
-
-static int setup(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return dir_remove(dir);
-}
 
 static const double matrices[4][16] = { { 0 },
                                         { 0, -1, 0, 5, 1, 0, 0, 6, 0, 0, 1, 7, 0, 0, 0, 1 },
@@ -118,7 +106,7 @@ static void census(void **state)
     (void)state;
     for (uint32_t round = 0; round < 500; round++) {
         struct recon_mesh m = round < 490 ? garbage(round) : grid(3 + round % 10, 1);
-        struct str a = census_text(cpu, dir, &m), b = census_text(ref, dir, &m);
+        struct str a = census_text(cpu, scratch, &m), b = census_text(ref, scratch, &m);
 
         assert_string_equal(a.s, b.s);
         str_release(&a);
@@ -137,7 +125,7 @@ static void refused(void **state)
     for (size_t k = 0; k < COUNT(names); k++) {
         struct test_ctx t;
 
-        test_ctx_init(&t, NULL, dir, 1);
+        test_ctx_init(&t, NULL, scratch, 1);
         assert_int_equal(run_mesh(&t, cpu, names[k], &m, NULL, &r), -1);
         assert_int_equal(t.code, CODE_DATA);
         assert_string_equal(t.rule, "face-index-out-of-range");
@@ -492,5 +480,5 @@ int main(void)
 
     cpu = test_module("cpu");
     ref = test_module("ref");
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -8,25 +8,13 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include "base/test/scratch.h"
 #include "node/node.h"
 
-static char dir[] = "/tmp/recon-node.XXXXXX";
-
-static int setup(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return dir_remove(dir);
-}
 
 static char *in_dir(const char *name, const char *text, mode_t mode)
 {
-    char *path = path_join(dir, name);
+    char *path = path_join(scratch, name);
 
     assert_int_equal(file_write(path, text, strlen(text), mode, NULL), 0);
     return path;
@@ -73,7 +61,7 @@ static void writes_what_it_reads(void **state)
 {
     struct facts f, g;
     struct str a = { 0 }, b = { 0 };
-    char *path = path_join(dir, "again");
+    char *path = path_join(scratch, "again");
 
     (void)state;
     read_fragment(&f);
@@ -184,7 +172,7 @@ static void probe_fails_open(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(bad); i++) {
-        char *path = bad[i].script ? in_dir("probe", bad[i].script, 0755) : path_join(dir, "none");
+        char *path = bad[i].script ? in_dir("probe", bad[i].script, 0755) : path_join(scratch, "none");
         struct facts_request q = { .probe = path, .deadline_ms = 400 };
         struct facts f;
         struct utsname u;
@@ -275,5 +263,5 @@ int main(void)
         cmocka_unit_test(documented),
     };
 
-    return cmocka_run_group_tests_name("node", tests, setup, teardown);
+    return cmocka_run_group_tests_name("node", tests, make_scratch, remove_scratch);
 }

@@ -1,4 +1,4 @@
-/* A fresh folder for a group of tests, and small helpers. */
+/* A fresh folder for a group of tests (base/test/scratch.h), and small helpers. */
 #ifndef RECON_TEST_SCRATCH_H
 #define RECON_TEST_SCRATCH_H
 
@@ -9,25 +9,8 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/test/scratch.h"
 #include "record/record_priv.h"
-
-static char *scratch;
-
-static inline int make_scratch(void **state)
-{
-    (void)state;
-    scratch = xstrdup("/tmp/recon-record-XXXXXX");
-    return mkdtemp(scratch) ? 0 : -1;
-}
-
-static inline int remove_scratch(void **state)
-{
-    int rc = dir_remove(scratch);
-
-    (void)state;
-    free(scratch);
-    return rc;
-}
 
 /* A path in the scratch folder; holds until eight calls later. */
 static inline const char *in_scratch(const char *name)
