@@ -99,6 +99,31 @@ static void put_file(const char *dir, const char *name, const char *text)
     free(path);
 }
 
+/* What test_layers wants of its layers: options over --set over the environment over job.conf over the folder's, user's, site's. */
+static void layered(const struct spec *s, const char *dir)
+{
+    char *list = path_join(dir, "work/scans.txt"), *program = path_join(dir, "work/fuse");
+
+    assert_string_equal(s->name, "7scenes");
+    assert_string_equal(s->datasets, list);
+    assert_string_equal(s->program.v[0], program);
+    assert_int_equal(s->device, DEVICE_CPU);
+    assert_int_equal(s->max_running, 7);
+    assert_int_equal(s->max_tasks, 50);
+    assert_int_equal(s->retry.node_unfit, 4);
+    assert_string_equal(s->template, "mine");
+    assert_string_equal(conf_map_get(&s->sbatch, "partition"), "user");
+    assert_string_equal(conf_map_get(&s->sbatch, "time"), "10");
+    assert_string_equal(conf_map_get(&s->sbatch, "mem"), "64G");
+    assert_string_equal(conf_map_get(&s->sbatch, "qos"), "high");
+    assert_string_equal(conf_map_get(&s->sbatch, "account"), "recon");
+    assert_string_equal(conf_map_get(&s->sbatch, "comment"), "two words");
+    assert_null(conf_map_get(&s->sbatch, "requeue"));
+    assert_true(spec_asks_gpu(s));
+    free(list);
+    free(program);
+}
+
 static void test_layers(void **state)
 {
     char *dir = make_dir(), *was = getcwd(NULL, 0), *file = path_join(dir, "work/job.conf");
@@ -129,28 +154,9 @@ static void test_layers(void **state)
     if (spec_load(&source, &s, &ignored, &e))
         fail_msg("%s", e.text);
     assert_int_equal(spec_check(&s, &e), 0);
-    assert_string_equal(s.name, "7scenes");
-    free(cwd);
-    cwd = path_join(dir, "work/scans.txt");
-    assert_string_equal(s.datasets, cwd);
-    free(cwd);
-    cwd = path_join(dir, "work/fuse");
-    assert_string_equal(s.program.v[0], cwd);
-    assert_int_equal(s.device, DEVICE_CPU);
-    assert_int_equal(s.max_running, 7);
-    assert_int_equal(s.max_tasks, 50);
-    assert_int_equal(s.retry.node_unfit, 4);
-    assert_string_equal(s.template, "mine");
-    assert_string_equal(conf_map_get(&s.sbatch, "partition"), "user");
-    assert_string_equal(conf_map_get(&s.sbatch, "time"), "10");
-    assert_string_equal(conf_map_get(&s.sbatch, "mem"), "64G");
-    assert_string_equal(conf_map_get(&s.sbatch, "qos"), "high");
-    assert_string_equal(conf_map_get(&s.sbatch, "account"), "recon");
-    assert_string_equal(conf_map_get(&s.sbatch, "comment"), "two words");
-    assert_null(conf_map_get(&s.sbatch, "requeue"));
+    layered(&s, dir);
     assert_int_equal(ignored.n, 1);
     assert_non_null(strstr(ignored.v[0], "SBATCH_ARRAY_INX"));
-    assert_true(spec_asks_gpu(&s));
     spec_show(&s, &shown);
     spec_release(&s);
     put_file(dir, "work/job.conf", shown.s); /* what is shown says the same */
