@@ -82,6 +82,16 @@ mkdir templates
 { sed -n 1p "$abs_top_srcdir/templates/default.sbatch"; echo '#SBATCH --account=site'; sed 1d "$abs_top_srcdir/templates/default.sbatch"; } >templates/default.sbatch
 tap 0 "the project's template" bare recon-submit --dry-run --datasets list.txt -- cat {dataset}
 has "$T/out" '#SBATCH --account=site' 'is taken'
+mkdir -p home/.config/recon/templates
+sed 's/--account=site/--account=user/' templates/default.sbatch >home/.config/recon/templates/default.sbatch
+sed 's/--account=site/--account=mine/' templates/default.sbatch >home/.config/recon/templates/own.sbatch
+tap 0 "the project's before the user's" bare env HOME="$T/w/home" recon-submit --dry-run --datasets list.txt -- cat {dataset}
+has "$T/out" '#SBATCH --account=site' 'is taken'
+tap 0 "the user's, where the project has none of the name" bare env HOME="$T/w/home" recon-submit --dry-run --set template=own --datasets list.txt -- cat {dataset}
+has "$T/out" '#SBATCH --account=mine' 'is taken'
+mkdir elsewhere && cp list.txt elsewhere
+(cd elsewhere && tap 0 x bare env HOME="$T/w/home" recon-submit --dry-run --datasets list.txt -- cat {dataset} >/dev/null)
+has "$T/out" '#SBATCH --account=user' "the user's before the shipped one"
 sed 's/@LAUNCH@/@LUNCH@/' templates/default.sbatch >templates/bad.sbatch
 tap 64 'an unknown placeholder' bare recon-submit --dry-run --set template=bad --datasets list.txt -- cat {dataset}
 has "$T/err" "bad.sbatch:9: unknown placeholder '@LUNCH@'" 'is refused with file and line'
