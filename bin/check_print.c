@@ -36,6 +36,16 @@ int list_rules(const struct options *o)
     return 0;
 }
 
+static void add_maybes_json(const struct closure *c, const struct maybes *l, struct str *t)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const struct maybe *m = &l->v[i];
+
+        may_dlopen_json(&(struct may_dlopen_line){ .names = &m->names, .path = m->path, .by = c->libs.v[m->object].path,
+                                                   .feature = m->feature, .priority = m->priority }, t);
+    }
+}
+
 /* Optional libraries: "may dlopen libX.so.1 => PATH (by LIBRARY)". They are never judged. */
 static void add_maybes(const struct closure *c, const struct maybes *l, struct str *t)
 {
@@ -61,6 +71,26 @@ static void add_maybes(const struct closure *c, const struct maybes *l, struct s
     }
 }
 
+static void add_library(const struct closure *c, size_t i, struct str *t)
+{
+    const struct library *l = &c->libs.v[i];
+
+    str_addf(t, "%s => %s%s%s%s\n", l->soname, l->path ? l->path : "not found", l->corrupt ? " (" : "", l->corrupt ? l->corrupt : "",
+             l->corrupt ? ")" : "");
+}
+
+static void add_library_json(const struct closure *c, size_t i, const struct strv *optional, struct str *t)
+{
+    const struct library *l = &c->libs.v[i], *by = &c->libs.v[l->needed_by < c->libs.n ? l->needed_by : 0];
+    struct library_line line = { .soname = l->soname, .path = l->path, .why = name_of(why_names, (int)l->why) };
+
+    if (i)
+        line.needed_by = by->path;
+    else
+        line.optional = strv_has(optional, l->path ? l->path : l->soname);
+    library_json(&line, t);
+}
+
 static void print_libraries(const struct options *o, const struct resolution *r)
 {
     struct str t = { 0 };
@@ -70,18 +100,12 @@ static void print_libraries(const struct options *o, const struct resolution *r)
 
         if (!o->jsonl && r->closures.n > 1)
             str_addf(&t, "%s:\n", c->libs.v[0].path ? c->libs.v[0].path : c->libs.v[0].soname);
-        for (size_t j = o->jsonl ? 0 : 1; j < c->libs.n; j++) {
-            const struct library *l = &c->libs.v[j];
-            const struct library *by = &c->libs.v[l->needed_by < c->libs.n ? l->needed_by : 0];
-
-            if (o->jsonl)
-                library_json(l->soname, l->path, name_of(why_names, (int)l->why), j ? by->path : NULL, &t);
-            else
-                str_addf(&t, "%s => %s%s%s%s\n", l->soname, l->path ? l->path : "not found", l->corrupt ? " (" : "",
-                         l->corrupt ? l->corrupt : "", l->corrupt ? ")" : "");
-        }
+        for (size_t j = 0; o->jsonl && j < c->libs.n; j++)
+            add_library_json(c, j, &r->optional, &t);
+        for (size_t j = 1; !o->jsonl && j < c->libs.n; j++)
+            add_library(c, j, &t);
         if (i < r->maybes.n)
-            add_maybes(c, &r->maybes.v[i], &t);
+            (o->jsonl ? add_maybes_json : add_maybes)(c, &r->maybes.v[i], &t);
     }
     if (t.len)
         fwrite(t.s, 1, t.len, stdout);

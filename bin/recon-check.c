@@ -319,7 +319,7 @@ static int judge(const struct options *o, const struct pin *pin, char *const *pr
         status = cli_fail(&err);
         goto out;
     }
-    if (o->libs && o->verbose && !o->jsonl)
+    if (o->libs && o->verbose)
         resolution_maybe(&r, of_loader(o, &facts), o->root ? o->root : "");
     found.ms = clock_ms() - start;
     report(o, &r, &found);

@@ -104,14 +104,28 @@ void findings_json(const struct findings *l, struct str *ret)
     line_end(o, ret);
 }
 
-void library_json(const char *soname, const char *path, const char *why, const char *needed_by, struct str *ret)
+void library_json(const struct library_line *l, struct str *ret)
 {
     struct json_t *o = line_new("library");
 
-    put_text(o, "soname", soname);
-    put_text_or_null(o, "path", path);
-    put_text_or_null(o, "why", why);
-    put_text_or_null(o, "needed_by", needed_by);
+    put_text(o, "soname", l->soname);
+    put_text_or_null(o, "path", l->path);
+    put_text_or_null(o, "why", l->why);
+    put_text_or_null(o, "needed_by", l->needed_by);
+    if (l->optional)
+        put_true(o, "optional");
+    line_end(o, ret);
+}
+
+void may_dlopen_json(const struct may_dlopen_line *l, struct str *ret)
+{
+    struct json_t *o = line_new("may-dlopen");
+
+    put_texts(o, "names", l->names);
+    put_text_or_null(o, "path", l->path);
+    put_text(o, "by", l->by);
+    put_text(o, "feature", l->feature);
+    put_text(o, "priority", l->priority);
     line_end(o, ret);
 }
 

@@ -25,19 +25,35 @@ json_t *line_new(const char *type)
     return o;
 }
 
+/* s is not NULL. */
+static json_t *text_of(const char *s)
+{
+    char *safe = utf8_valid(s, strlen(s)) ? NULL : esc_terminal(s);
+    json_t *v = json_string(safe ? safe : s);
+
+    free(safe);
+    return v;
+}
+
 void put_text(json_t *o, const char *key, const char *s)
 {
-    char *safe;
+    if (s)
+        set(o, key, text_of(s));
+}
 
-    if (!s)
-        return;
-    if (utf8_valid(s, strlen(s))) {
-        set(o, key, json_string(s));
-        return;
-    }
-    safe = esc_terminal(s);
-    set(o, key, json_string(safe));
-    free(safe);
+void put_texts(json_t *o, const char *key, const struct strv *l)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < l->n; i++)
+        if (json_array_append_new(array, text_of(l->v[i])))
+            xmalloc(SIZE_MAX);
+    set(o, key, array);
+}
+
+void put_true(json_t *o, const char *key)
+{
+    set(o, key, json_true());
 }
 
 void put_text_or_null(json_t *o, const char *key, const char *s)

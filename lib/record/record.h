@@ -39,7 +39,18 @@ void findings_release(struct findings *l);
 /* One JSON line each, and the summary line last. */
 void findings_json(const struct findings *l, struct str *ret);
 /* A line of how one library resolves: {"type":"library"}. path, why, needed_by may be NULL (null in the line). */
-void library_json(const char *soname, const char *path, const char *why, const char *needed_by, struct str *ret);
+struct library_line {
+    const char *soname, *path, *why, *needed_by;
+    bool optional; /* a module that the import of its package does without; told where it is true */
+};
+void library_json(const struct library_line *l, struct str *ret);
+/* A line of what an object may open while it runs: {"type":"may-dlopen"}. names: alternatives, the best first. path NULL: found
+ * nowhere. feature and priority: as the object's note has them, NULL none. */
+struct may_dlopen_line {
+    const struct strv *names;
+    const char *path, *by, *feature, *priority;
+};
+void may_dlopen_json(const struct may_dlopen_line *l, struct str *ret);
 /* For people: "error: lib-not-found: libx.so.1: text" with cause and remedy indented; notes only when verbose. */
 void findings_text(const struct findings *l, bool verbose, bool colour, struct str *ret);
 

@@ -15,6 +15,8 @@ struct json_t; /* jansson's */
 struct json_t *line_new(const char *type);
 void put_text(struct json_t *o, const char *key, const char *s);  /* NULL: nothing */
 void put_text_or_null(struct json_t *o, const char *key, const char *s);
+void put_texts(struct json_t *o, const char *key, const struct strv *l);
+void put_true(struct json_t *o, const char *key);
 void put_bytes(struct json_t *o, const char *key, const char *s); /* exact: under KEY_b64 when it is no UTF-8 */
 void put_u64(struct json_t *o, const char *key, uint64_t v);
 void put_int(struct json_t *o, const char *key, int64_t v);

@@ -1,7 +1,7 @@
 """Installed programs, as ld.so resolves them and as lib/elf does, under three environments; and no error of recon-check.
 
 loader_programs.py DUMP RECON_CHECK [FILE ...]: without files every ELF program of /usr/bin, /usr/sbin and git's and
-glibc's helper folders. For each file and environment: the ordered list of resolved paths (LD_TRACE_LOADED_OBJECTS), the set of
+glibc's helper folders; of the files given, libraries, too, as `ldd -r` takes them. For each file and environment: the ordered list of resolved paths (LD_TRACE_LOADED_OBJECTS), the set of
 undefined symbols (ldd -r), and the errors of recon-check, which are held against what ld.so says. Runs no judged program.
 """
 import glob, json, os, re, subprocess, sys
@@ -14,11 +14,17 @@ ENVS = [
 BASE = {'PATH': '/usr/bin:/bin', 'HOME': '/root'}
 
 
+LOADER = '/lib64/ld-linux-x86-64.so.2'
+
+
+def is_library(path): return '.so' in os.path.basename(path) and os.path.realpath(path) != os.path.realpath(LOADER)
+
+
 def is_program(path):
     try:
         with open(path, 'rb') as f: h = f.read(20)
     except OSError: return False
-    return h[:5] == b'\x7fELF\x02' and h[18:20] == b'\x3e\0' and os.access(path, os.X_OK)
+    return h[:5] == b'\x7fELF\x02' and h[18:20] == b'\x3e\0' and (is_library(path) or os.access(path, os.X_OK))
 
 
 def run(cmd, env): return subprocess.run(cmd, env=dict(BASE, **env), capture_output=True, text=True, errors='replace',
@@ -26,7 +32,7 @@ def run(cmd, env): return subprocess.run(cmd, env=dict(BASE, **env), capture_out
 
 
 def by_loader(path, env):
-    p = run([path], dict(env, LD_TRACE_LOADED_OBJECTS='1', LD_WARN='yes', LD_BIND_NOW='1'))
+    p = run([LOADER, path] if is_library(path) else [path], dict(env, LD_TRACE_LOADED_OBJECTS='1', LD_WARN='yes', LD_BIND_NOW='1'))
     libs, undefined, fatal = [], set(), None
     for line in (p.stdout + p.stderr).splitlines():
         m = re.search(r'undefined symbol: (\S+?)(?:, version (\S+))?\t\((.*)\)$', line)

@@ -2,6 +2,7 @@
 # Libraries that a program may open later: told by -v --libs, never judged.
 . "${abs_top_srcdir:?}/tests/lib.sh"
 . "$abs_top_srcdir/tests/elf-inputs.sh"
+. "$abs_top_srcdir/tests/validate/validate.sh"
 check=$abs_top_builddir/bin/recon-check
 
 lib "$T/opt/libopt.so.2" libopt.so.2 'int opt(void) { return 1; }'
@@ -33,6 +34,13 @@ has "$T/out" 'may dlopen libbare.so => not found' 'without a number'
 grep -c 'may dlopen' "$T/out" >"$T/count"
 has "$T/count" 3 'and nothing else: what is needed, texts, formats'
 lacks "$T/err" 'libplug' 'no finding speaks of them'
+tap 0 'in JSON' "$check" --format jsonl --libs -v "$T/noted"
+has "$T/out" '{"v":1,"type":"may-dlopen","names":["libnone.so.9","libopt.so.2"],"path":"'"$T/opt/libopt.so.2"'","by":"'"$T/noted"'","feature":"codec","priority":"recommended"}' 'with all that the note says'
+has "$T/out" '"names":["libnever.so.1"],"path":null' 'and nothing where nothing is found'
+mv "$T/out" "$T/may.jsonl"
+tap 0 'as the schema has it' validate findings "$T/may.jsonl"
+tap 0 'JSON without -v' "$check" --format jsonl --libs "$T/noted"
+lacks "$T/out" 'may-dlopen' 'has them not'
 tap 0 'without -v' "$check" --libs "$T/opens"
 lacks "$T/out" 'may dlopen' 'they are not told'
 

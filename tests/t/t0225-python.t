@@ -58,11 +58,14 @@ from .sub.inner import thing
 P
 : >$sp/rec/sub/__init__.py
 printf 'from . import _deep\nfrom .. import _first\nthing = 1\n' >$sp/rec/sub/inner.py
-needed() { sed -n 's/.*"soname":"[^"]*\/\([a-z_]*\)\.cpython[^"]*",.*"why":"path".*/\1/p' out | tr '\n' ' '; }
+needed_of() { sed -n 's/.*"soname":"[^"]*\/\([a-z_]*\)\.cpython[^"]*",.*"why":"path".*/\1/p' | tr '\n' ' '; }
+needed() { needed_of <out; }
 
 tap 0 'a package with an optional module that lacks a library' recon-check --host venv/bin/python3 --package rec --libs --format jsonl
 got=$(needed)
 if [ "$got" = '_dep _first _raises _else _deep _never _optional ' ]; then ok 'modules in the order of the imports, others after them'; else not_ok 'modules in the order of the imports, others after them' "$got"; fi
+got=$(grep '"optional":true' out | needed_of)
+if [ "$got" = '_never _optional ' ]; then ok 'and JSON tells which these are'; else not_ok 'and JSON tells which these are' "$got"; fi
 has out '"rule":"lib-not-found","level":"warn"' 'what no import needs is a warning'
 has out 'an error once one is imported' 'that says so'
 has out '"path":"'$sp/dep/libown.so.1'","why":"runpath"' 'what the package imports is loaded, too'

@@ -51,10 +51,29 @@ static void test_library(void **state)
     struct str t = { 0 };
 
     (void)state;
-    library_json("liba.so.1", NULL, NULL, "/bin/x", &t);
+    library_json(&(struct library_line){ .soname = "liba.so.1", .needed_by = "/bin/x" }, &t);
     assert_string_equal(t.s, "{\"v\":1,\"type\":\"library\",\"soname\":\"liba.so.1\",\"path\":null,\"why\":null,"
                              "\"needed_by\":\"/bin/x\"}\n");
+    str_clear(&t);
+    library_json(&(struct library_line){ .soname = "/m.so", .path = "/m.so", .why = "path", .optional = true }, &t);
+    assert_string_equal(t.s, "{\"v\":1,\"type\":\"library\",\"soname\":\"/m.so\",\"path\":\"/m.so\",\"why\":\"path\","
+                             "\"needed_by\":null,\"optional\":true}\n");
     str_release(&t);
+}
+
+static void test_may_dlopen(void **state)
+{
+    struct strv names = { 0 };
+    struct str t = { 0 };
+
+    (void)state;
+    strv_add(&names, "liba.so.2");
+    strv_add(&names, "lib\xff.so");
+    may_dlopen_json(&(struct may_dlopen_line){ .names = &names, .by = "/bin/x", .feature = "\"f\"" }, &t);
+    assert_string_equal(t.s, "{\"v\":1,\"type\":\"may-dlopen\",\"names\":[\"liba.so.2\",\"lib\\\\xff.so\"],\"path\":null,"
+                             "\"by\":\"/bin/x\",\"feature\":\"\\\"f\\\"\"}\n");
+    str_release(&t);
+    strv_release(&names);
 }
 
 static void test_text(void **state)
@@ -81,6 +100,7 @@ int main(void)
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_library),
+        cmocka_unit_test(test_may_dlopen),
         cmocka_unit_test(test_text),
     };
 
