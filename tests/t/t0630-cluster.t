@@ -111,7 +111,7 @@ id=$(recon-submit --parsable --hold --run-dir torn --datasets list.txt -- cat '{
 grep -v '"type":"result"' torn/submit.jsonl >"$T/s" && cp "$T/s" torn/submit.jsonl
 tap 0 'resume after a torn submission' recon-submit --resume torn
 has torn/submit.jsonl "\"job_id\":\"$id\"" 'finds the job by its name'
-has "$T/err" 'are left alone' 'and does not submit it twice'
+has "$T/err" '6 datasets left alone: queued or running' 'and does not submit it twice'
 recon-submit --cancel torn 2>/dev/null
 
 # many datasets: as many a task as fit
