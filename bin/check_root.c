@@ -33,7 +33,7 @@ static void read_library(const struct loader *l, const char *soname, struct fact
     for (size_t i = 0; i < l->dirs.n; i++) {
         char *path = path_join(l->dirs.v[i], soname);
         struct closure c = { 0 };
-        bool found = closure_resolve(path, nothing, "/", l, false, &c, NULL) == 0 && c.libs.n && c.libs.v[0].object.path;
+        bool found = closure_resolve(path, nothing, "/", l, false, NULL, &c, NULL) == 0 && c.libs.n && c.libs.v[0].object.path;
         struct facts_library *lib = found ? VEC_ADD(&f->libraries) : NULL;
 
         for (size_t v = 0; lib && v < c.libs.v[0].object.versions.n; v++)

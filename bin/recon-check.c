@@ -217,7 +217,7 @@ static const struct facts *of_loader(const struct options *o, const struct facts
 }
 
 static int get_resolution(const struct options *o, const struct pin *pin, char *const *programs, const struct facts *f,
-                          char *const *env, struct resolution *ret, struct err *err)
+                          char *const *env, bool symbols, struct resolution *ret, struct err *err)
 {
     const char *root = o->root ? o->root : "";
     const struct facts *node = of_loader(o, f);
@@ -237,7 +237,9 @@ static int get_resolution(const struct options *o, const struct pin *pin, char *
         char *program = o->root ? xstrdup(*p) : find_program(*p, env);
         struct resolution one;
 
-        rc = resolve_program(program, node, root, env, &one, err);
+        if (symbols && !ret->tables)
+            ret->tables = symbols_new();
+        rc = resolve_program(program, node, root, env, ret->tables, &one, err);
         free(program);
         if (rc) {
             if (err->code == CODE_DATA)
@@ -283,9 +285,9 @@ static int judge_case(const struct options *o, const struct pin *pin, char *cons
         variants_judge(&v, r, found);
         return 0;
     }
-    if (get_resolution(o, pin, programs, f, env, r, err))
+    if (get_resolution(o, pin, programs, f, env, v.symbols, r, err))
         return -1;
-    if (!strv_has(&o->skip, "symbol-missing")) /* most of the work for a program of many libraries */
+    if (v.symbols) /* most of the work for a program of many libraries */
         resolution_symbols(r, root, &f->toolkits);
     c.pin = pin;
     c.resolution = r;
@@ -348,7 +350,7 @@ static int over_nodes(const struct options *o, const struct pin *pin, char *cons
         status = print_arch_list(o, &nodes);
     } else {
         for (size_t i = 0; i < n && !status; i++)
-            if (get_resolution(o, pin ? pin_body(pin, i) : NULL, programs, &nodes.v[0].facts, env, &r[i], &err))
+            if (get_resolution(o, pin ? pin_body(pin, i) : NULL, programs, &nodes.v[0].facts, env, false, &r[i], &err))
                 status = cli_fail(&err);
         if (!status)
             status = check_where(o, pin, r, n, env, &nodes);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <elf.h>
-#include "elf/elf_priv.h"
+#include "elf/symbols_priv.h"
 
 const struct name why_names[] = {
     { "path", WHY_PATH },       { "preload", WHY_PRELOAD }, { "loaded", WHY_LOADED },
@@ -123,6 +123,8 @@ static void fill(struct search *s, struct library *lib, struct hit *h)
             (fault = unloadable(&lib->object))) {
             lib->corrupt = xstrdup(fault);
             object_release(&lib->object);
+        } else if (!lib->corrupt && s->symbols) {
+            symtab_read(s->symbols, &lib->object, h->fd, (uint64_t)h->st.st_size);
         }
         close(h->fd);
         h->fd = -1;

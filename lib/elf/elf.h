@@ -141,12 +141,14 @@ struct closure {
     bool global;              /* a module that was opened with RTLD_GLOBAL: serves those after it */
     size_t main;              /* the program that the loader starts: 0, or 1 where [0] is a script and [1] its interpreter */
 };
-/* Breadth-first, as ld.so loads: preloads, then DT_NEEDED; filters stand before the library that names them. env: the environment the program would get. */
+/* Breadth-first, as ld.so loads: preloads, then DT_NEEDED; filters stand before the library that names them. env: the
+ * environment the program would get. symbols: the tables of each object are read into it while its file is open; NULL: none. */
+struct symbols;
 int closure_resolve(const char *program, char *const *env, const char *cwd, const struct loader *l, bool images,
-                    struct closure *ret, struct err *err);
+                    struct symbols *symbols, struct closure *ret, struct err *err);
 /* What dlopen(module) by the program of `scope` loads: [0] is the module; what the scope has is there as WHY_LOADED. */
 int closure_extend(const struct closure *scope, const char *module, char *const *env, const char *cwd,
-                   const struct loader *l, bool images, struct closure *ret, struct err *err);
+                   const struct loader *l, bool images, struct symbols *symbols, struct closure *ret, struct err *err);
 /* Adds what `more` has loaded to what is loaded, as after a dlopen; copies. For the scope of a further closure_extend. */
 void closure_add_loaded(struct closure *loaded, const struct closure *more);
 void closure_release(struct closure *c);
@@ -168,7 +170,6 @@ void closure_versions(const struct closure *c, struct version_misses *ret);
 /* ---- symbols --------------------------------------------------------------------------------------- */
 
 /* Tables of objects that were read already; by device and inode, so that several closures share them. */
-struct symbols;
 struct symbols *symbols_new(void);
 void symbols_free(struct symbols *s);
 
@@ -189,7 +190,7 @@ struct symbol_misses {
 /* What `ldd -r` finds: every relocation of the closure's objects (those not WHY_LOADED) is looked up in load order, in
  * the program's scope first when `scope` is given (the closure is then what dlopen brought, closure_extend): a list, ended by
  * NULL, of the program's closure and of those that were opened with RTLD_GLOBAL.
- * Rules of glibc 2.36 elf/dl-lookup.c do_lookup_x and check_match. Reads the files again, by object.path. */
+ * Rules of glibc 2.36 elf/dl-lookup.c do_lookup_x and check_match. Files whose tables are not in s are read, by object.path. */
 void closure_symbols(struct symbols *s, const struct closure *c, const struct closure *const *scope,
                      struct symbol_misses *ret);
 /* For references without a version (the first 16): of the libraries that the object needs, the one that has the symbol of the

@@ -112,6 +112,7 @@ struct search {
     bool preloading;             /* LD_PRELOAD, for which musl looks into no run path */
     const char *cwd;
     bool images, secure;
+    struct symbols *symbols;     /* where the tables of what is loaded go; NULL: nowhere */
     int elfclass, machine, data; /* of the main program */
     char *origin;                /* of the main program */
     char *interp;
@@ -126,7 +127,8 @@ struct search {
     struct { struct attempt *v; size_t n, cap; } attempts;
     struct { size_t *v; size_t n, cap; } missed;
 };
-void search_init(struct search *s, struct closure *c, const struct loader *l, const char *cwd, bool images);
+void search_init(struct search *s, struct closure *c, const struct loader *l, const char *cwd, bool images,
+                 struct symbols *symbols);
 void search_release(struct search *s);
 void search_environment(struct search *s, char *const *env);
 /* A path of the loader's in its directories; NULL: none. program: it is the main program's run path. */

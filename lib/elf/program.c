@@ -131,14 +131,14 @@ static int data_of(const struct object *o)
 }
 
 int closure_resolve(const char *program, char *const *env, const char *cwd, const struct loader *l, bool images,
-                    struct closure *ret, struct err *err)
+                    struct symbols *symbols, struct closure *ret, struct err *err)
 {
     char *here = cwd ? xstrdup(cwd) : getcwd(NULL, 0);
     struct closure c = { 0 };
     struct search s;
     int rc;
 
-    search_init(&s, &c, l, here ? here : "/", images);
+    search_init(&s, &c, l, here ? here : "/", images, symbols);
     rc = add_program(&s, program, err);
     if (rc == 0) {
         const struct object *o = &c.libs.v[c.main].object;
@@ -162,7 +162,7 @@ int closure_resolve(const char *program, char *const *env, const char *cwd, cons
 }
 
 int closure_extend(const struct closure *scope, const char *module, char *const *env, const char *cwd,
-                   const struct loader *l, bool images, struct closure *ret, struct err *err)
+                   const struct loader *l, bool images, struct symbols *symbols, struct closure *ret, struct err *err)
 {
     const struct library *main = &scope->libs.v[scope->main];
     char *here = cwd ? xstrdup(cwd) : getcwd(NULL, 0), *path = path_join(here ? here : "/", module), *host;
@@ -171,7 +171,7 @@ int closure_extend(const struct closure *scope, const char *module, char *const 
     struct search s;
     int rc;
 
-    search_init(&s, &c, l, here ? here : "/", images);
+    search_init(&s, &c, l, here ? here : "/", images, symbols);
     s.scope = scope;
     s.secure = c.secure = scope->secure;
     search_adopt(&s, main->object.interp);
@@ -209,7 +209,7 @@ void search_for_maybes(const struct closure *c, const struct closure *scope, cha
     struct search s;
 
     memset(&c2.dirs, 0, sizeof(c2.dirs));
-    search_init(&s, &c2, l, here ? here : "/", false);
+    search_init(&s, &c2, l, here ? here : "/", false, NULL);
     s.scope = scope;
     s.secure = program->secure;
     search_adopt(&s, main->object.interp);

@@ -269,13 +269,15 @@ void search_list(struct search *s, struct list *l, const char *path, const char 
 
 /* ---- set-up ---- */
 
-void search_init(struct search *s, struct closure *c, const struct loader *l, const char *cwd, bool images)
+void search_init(struct search *s, struct closure *c, const struct loader *l, const char *cwd, bool images,
+                 struct symbols *symbols)
 {
     memset(s, 0, sizeof(*s));
     s->c = c;
     s->l = l;
     s->cwd = cwd;
     s->images = images;
+    s->symbols = symbols;
     s->secure = l->secure;
 }
 

@@ -4,84 +4,51 @@
 #include <elf.h>
 #include "elf/symbols_priv.h"
 
-/* Answers that were given before: most names are asked for by many objects. Open addressing. */
-struct answer {
-    const char *name, *version; /* name NULL: free */
-    uint32_t hash;
-    bool call;
-    enum found { MISSING, FOUND, UNVERSIONED } found;
-};
+enum found { MISSING, FOUND, UNVERSIONED };
 struct provider { const struct symtab *t; const struct library *lib; };
 struct lookup {
     struct symbols *s;
     const struct closure *c;
     struct { struct provider *v; size_t n, cap; } scope;
-    struct { struct answer *v; size_t n, cap; } answers;
+    struct { size_t *v; size_t n, cap; } plain; /* places in scope of what has no versions at all */
+    size_t *place;                              /* of c's objects in scope; SIZE_MAX: not there */
+    size_t *edges;                              /* the first edge of each of c's objects */
+    struct { size_t *v; size_t n, cap; } near;  /* places of what the object in turn needs, the last one that served first */
+    struct { bool *v; size_t n, cap; } ordered; /* its versions: does it count which of several definitions comes first? */
     struct symbol_misses *out;
 };
 
-static struct answer *answer_of(struct lookup *l, const struct wanted *w)
+/* check_match takes any symbol of an object without DT_VERSYM, unless the version is expected of this very object */
+static bool is_unversioned(const struct provider *p, const char *file)
 {
-    const char *version = w->version ? w->version->name : NULL;
-    size_t i;
-
-    if (l->answers.n * 2 >= l->answers.cap) {
-        struct answer *old = l->answers.v;
-        size_t cap = l->answers.cap;
-
-        l->answers.cap = cap ? cap * 2 : 4096;
-        l->answers.v = xcalloc(l->answers.cap, sizeof(*old));
-        for (size_t k = 0; k < cap; k++) {
-            if (!old[k].name)
-                continue;
-            for (i = old[k].hash & (l->answers.cap - 1); l->answers.v[i].name; i = (i + 1) & (l->answers.cap - 1))
-                ;
-            l->answers.v[i] = old[k];
-        }
-        free(old);
-    }
-    for (i = w->gnu_hash & (l->answers.cap - 1); l->answers.v[i].name; i = (i + 1) & (l->answers.cap - 1)) {
-        const struct answer *a = &l->answers.v[i];
-
-        if (a->hash == w->gnu_hash && a->call == w->call && str_eq(a->name, w->name) &&
-            (a->version == version || (a->version && version && str_eq(a->version, version))))
-            break;
-    }
-    return &l->answers.v[i];
+    return p->t->readable && !p->lib->object.has_versym &&
+           (str_eq(p->lib->soname, file) || str_eq(p->lib->object.soname, file));
 }
 
-/* skip: the program, for a copy relocation, which looks for what it copies from. */
-static enum found search_scope(const struct lookup *l, const struct wanted *w, size_t skip)
+/* In what the object itself needs most symbols are found; the one that served last is asked first. */
+static bool search_near(struct lookup *l, const struct wanted *w, size_t skip)
 {
-    for (size_t i = skip; i < l->scope.n; i++) {
-        const struct provider *p = &l->scope.v[i];
-        const char *file = w->version ? w->version->file : NULL;
+    for (size_t i = 0; i < l->near.n; i++) {
+        size_t place = l->near.v[i];
 
-        if (!symtab_offers(p->t, w))
+        if (place < skip || !symtab_offers(l->scope.v[place].t, w))
             continue;
-        /* check_match takes any symbol of an object without DT_VERSYM, unless the version is expected of this very object */
-        if (file && p->t->readable && !p->lib->object.has_versym &&
-            (str_eq(p->lib->soname, file) || str_eq(p->lib->object.soname, file)))
-            return UNVERSIONED;
-        return FOUND;
+        l->near.v[i] = l->near.v[0];
+        l->near.v[0] = place;
+        return true;
     }
-    return MISSING;
+    return false;
 }
 
-static enum found find(struct lookup *l, struct wanted *w, bool copy)
+/* skip: 1 for a copy relocation, which looks for what it copies from, beyond the program. */
+static enum found search_scope(struct lookup *l, const struct wanted *w, size_t skip, bool ordered)
 {
-    struct answer *a;
-
-    w->gnu_hash = symbol_gnu_hash(w->name);
-    if (copy)
-        return search_scope(l, w, 1);
-    a = answer_of(l, w);
-    if (!a->name) {
-        *a = (struct answer){ w->name, w->version ? w->version->name : NULL, w->gnu_hash, w->call,
-                              search_scope(l, w, 0) };
-        l->answers.n++;
-    }
-    return a->found;
+    if (!ordered && search_near(l, w, skip))
+        return FOUND;
+    for (size_t i = skip; i < l->scope.n; i++)
+        if (symtab_offers(l->scope.v[i].t, w))
+            return ordered && is_unversioned(&l->scope.v[i], w->version->file) ? UNVERSIONED : FOUND;
+    return MISSING;
 }
 
 static void miss(struct lookup *l, size_t object, const struct wanted *w, enum found how, bool lazy)
@@ -97,7 +64,7 @@ static void miss(struct lookup *l, size_t object, const struct wanted *w, enum f
 /* One symbol that relocations of the object refer to, in the ways of `how`. */
 static void look_up(struct lookup *l, size_t object, const struct symtab *t, size_t i, uint8_t how)
 {
-    bool copy = (how & REF_COPY) != 0, hidden;
+    bool copy = (how & REF_COPY) != 0, hidden, ordered;
     enum found found;
     struct wanted w = { 0 };
     struct symbol x;
@@ -108,23 +75,70 @@ static void look_up(struct lookup *l, size_t object, const struct symtab *t, siz
     w.name = symtab_name(t, x.name);
     w.version = l->c->musl ? NULL : symtab_version(t, i, &hidden);
     l->out->references++;
+    w.gnu_hash = symbol_gnu_hash(w.name);
+    ordered = w.version && l->ordered.v[w.version - t->versions.v];
     if (how & (REF_DATA | REF_COPY)) {
-        found = find(l, &w, copy);
+        found = search_scope(l, &w, copy, ordered);
         if (found != FOUND) {
             miss(l, object, &w, found, false);
             return;
         }
     }
     w.call = true;
-    if (how & REF_CALL && (found = find(l, &w, false)) != FOUND)
+    if (how & REF_CALL && (found = search_scope(l, &w, 0, ordered)) != FOUND)
         miss(l, object, &w, found, !t->bind_now && !l->c->musl);
 }
 
 static void add_scope(struct lookup *l, const struct closure *c)
 {
-    for (size_t i = c->main; i < c->libs.n; i++)
-        if (c->libs.v[i].object.path && !c->libs.v[i].corrupt)
-            *VEC_ADD(&l->scope) = (struct provider){ symtab_of(l->s, &c->libs.v[i].object), &c->libs.v[i] };
+    for (size_t i = c->main; i < c->libs.n; i++) {
+        const struct library *lib = &c->libs.v[i];
+
+        if (!lib->object.path || lib->corrupt)
+            continue;
+        if (c == l->c)
+            l->place[i] = l->scope.n;
+        if (!lib->object.has_versym)
+            *VEC_ADD(&l->plain) = l->scope.n;
+        *VEC_ADD(&l->scope) = (struct provider){ symtab_of(l->s, &lib->object), lib };
+    }
+}
+
+static void note_edges(struct lookup *l)
+{
+    const struct closure *c = l->c;
+
+    l->place = xcalloc(c->libs.n + 1, sizeof(*l->place));
+    l->edges = xcalloc(c->libs.n + 1, sizeof(*l->edges));
+    for (size_t i = 0; i < c->libs.n; i++)
+        l->place[i] = SIZE_MAX;
+    for (size_t i = c->edges.n; i-- > 0;)
+        if (c->edges.v[i].from < c->libs.n)
+            l->edges[c->edges.v[i].from] = i;
+}
+
+/* Edges of one object stand together; were one left out, its library would be met in the scope all the same. */
+static void note_near(struct lookup *l, size_t object)
+{
+    const struct closure *c = l->c;
+
+    l->near.n = 0;
+    for (size_t i = l->edges[object]; i < c->edges.n && c->edges.v[i].from == object; i++)
+        if (l->place[c->edges.v[i].to] != SIZE_MAX)
+            *VEC_ADD(&l->near) = l->place[c->edges.v[i].to];
+}
+
+/* A version that an object without any is asked for: that object must not come first. */
+static void note_versions(struct lookup *l, const struct symtab *t)
+{
+    l->ordered.n = 0;
+    for (size_t i = 0; i < t->versions.n; i++) {
+        const char *file = t->versions.v[i].file;
+        bool *ordered = VEC_ADD(&l->ordered);
+
+        for (size_t k = 0; file && !*ordered && k < l->plain.n; k++)
+            *ordered = is_unversioned(&l->scope.v[l->plain.v[k]], file);
+    }
 }
 
 void closure_symbols(struct symbols *s, const struct closure *c, const struct closure *const *scope,
@@ -132,6 +146,7 @@ void closure_symbols(struct symbols *s, const struct closure *c, const struct cl
 {
     struct lookup l = { .s = s, .c = c, .out = ret };
 
+    note_edges(&l);
     for (; scope && *scope; scope++)
         add_scope(&l, *scope);
     add_scope(&l, c);
@@ -144,12 +159,18 @@ void closure_symbols(struct symbols *s, const struct closure *c, const struct cl
         t = symtab_of(s, &lib->object);
         if (!t->readable)
             ret->unread++;
+        note_near(&l, i);
+        note_versions(&l, t);
         for (size_t k = 0; k < t->n_refs; k++)
             if (t->refs[k])
                 look_up(&l, i, t, k, t->refs[k]);
     }
     free(l.scope.v);
-    free(l.answers.v);
+    free(l.plain.v);
+    free(l.near.v);
+    free(l.ordered.v);
+    free(l.place);
+    free(l.edges);
 }
 
 bool symbols_defines(struct symbols *s, const struct object *o, const char *name)

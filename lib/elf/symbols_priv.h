@@ -13,25 +13,31 @@ struct symbol {
     uint64_t value;
 };
 struct version_name {
-    char *name, *file; /* file NULL: the object's own; name NULL: no version of that index */
+    const char *name, *file; /* file NULL: the object's own; name NULL: no version of that index */
     bool hidden;
 };
-struct symtab { /* all owned; empty when it could not be read */
+struct symtab { /* empty when it could not be read */
     uint64_t dev, ino;
     bool wide, bind_now, readable;
-    uint8_t *sym, *versym, *refs, *bloom, *buckets, *chains, *sysv;
-    char *str; /* NUL-terminated */
+    const uint8_t *sym, *versym, *bloom, *buckets, *chains, *sysv;
+    const char *str;           /* a NUL follows somewhere */
+    uint8_t *refs;             /* by symbol: how relocations refer to it; owned */
+    struct { uint8_t **v; size_t n, cap; } owned; /* what the tables lie in */
     size_t n_sym, n_str, n_versym, n_refs, n_chains;
     uint32_t n_buckets, first, n_bloom, shift;   /* GNU hash; first: symbol of chains[0] */
     uint32_t n_sysv_buckets, n_sysv;             /* DT_HASH */
     struct { struct version_name *v; size_t n, cap; } versions; /* by DT_VERSYM index */
+    char *texts;               /* theirs; owned */
 };
-struct symbols {
-    struct { struct symtab **v; size_t n, cap; } tables;
+struct symbols { /* open addressing, cap a power of two */
+    struct symtab **slots;
+    size_t n, cap;
 };
 
 /* The tables of an object, read once; never NULL. */
-struct symtab *symtab_of(struct symbols *s, const struct object *o);
+const struct symtab *symtab_of(struct symbols *s, const struct object *o);
+/* The same out of the open file, -1: none; size: as of fstat. */
+const struct symtab *symtab_read(struct symbols *s, const struct object *o, int fd, uint64_t size);
 bool symtab_symbol(const struct symtab *t, size_t i, struct symbol *ret); /* false: there is no such symbol */
 const char *symtab_name(const struct symtab *t, uint32_t name);           /* never NULL */
 const struct version_name *symtab_version(const struct symtab *t, size_t i, bool *ret_hidden); /* of symbol i; NULL none */

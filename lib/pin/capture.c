@@ -307,7 +307,7 @@ static int capture_objects(struct capture *x, struct pin *p, struct err *err)
     struct python_modules modules = { 0 };
     struct strv libraries = { 0 };
     struct closure program = { 0 };
-    int rc = closure_resolve(r->programs.v[0], r->env, r->cwd, x->use, true, &program, err);
+    int rc = closure_resolve(r->programs.v[0], r->env, r->cwd, x->use, true, NULL, &program, err);
 
     if (rc)
         return rc;

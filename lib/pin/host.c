@@ -35,7 +35,7 @@ int host_open(struct host *h, const char *path, bool global, struct closure *ret
 {
     struct closure c = { 0 };
 
-    if (closure_extend(&h->loaded, path, h->env, h->cwd, h->l, true, &c, err))
+    if (closure_extend(&h->loaded, path, h->env, h->cwd, h->l, true, NULL, &c, err))
         return -1;
     c.global = global;
     if (host_whole(&c)) /* a dlopen that fails leaves nothing behind */
@@ -106,7 +106,7 @@ static bool open_libraries(struct opening *o, const struct python_module *m, int
     struct closure c = { 0 };
     bool some = false;
 
-    if (closure_extend(&o->h.loaded, m->path, o->h.env, o->h.cwd, o->h.l, false, &c, NULL))
+    if (closure_extend(&o->h.loaded, m->path, o->h.env, o->h.cwd, o->h.l, false, NULL, &c, NULL))
         return false;
     for (size_t i = 0; i < c.libs.n; i++) {
         const struct library *lib = &c.libs.v[i];
@@ -156,7 +156,7 @@ int resolve_host(const char *program, const struct python_modules *modules, cons
                  char *const *env, const struct strv *places, struct resolution *ret, struct err *err)
 {
     struct loader l, other = { 0 };
-    int rc = resolve_program(program, f, "", env, ret, err);
+    int rc = resolve_program(program, f, "", env, NULL, ret, err);
 
     if (rc)
         return rc;

@@ -112,6 +112,7 @@ struct resolution {
     bool reused;           /* unchanged since the pin: stamps matched, nothing was searched again */
     struct { struct resolution_symbol *v; size_t n, cap; } symbols; /* by resolution_symbols */
     bool symbols_known;    /* they were looked up */
+    struct symbols *tables; /* what was read of them with the objects: resolution_symbols uses it up; NULL: nothing */
     size_t references;     /* how many */
     struct { struct maybes *v; size_t n, cap; } maybes; /* of each closure; by resolution_maybe */
     struct strv optional;  /* modules (as their closures' [0]) that their package may do without */
@@ -125,8 +126,8 @@ struct resolution {
 /* facts may be NULL: this host's loader is asked. root "" is this host. */
 int resolve(const struct pin *p, const struct facts *f, const char *root, char *const *env, struct resolution *ret,
             struct err *err);
-/* The same for a program without a pin (recon-check PROGRAM). */
-int resolve_program(const char *program, const struct facts *f, const char *root, char *const *env,
+/* The same for a program without a pin (recon-check PROGRAM). symbols as in closure_resolve. */
+int resolve_program(const char *program, const struct facts *f, const char *root, char *const *env, struct symbols *symbols,
                     struct resolution *ret, struct err *err);
 /* A Python interpreter and where it imports from, by files alone: pyvenv.cfg, its prefix, PYTHONPATH, .pth files. */
 struct python {

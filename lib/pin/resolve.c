@@ -133,7 +133,7 @@ int resolve(const struct pin *p, const struct facts *f, const char *root, char *
     if (use == &l && resolution_reuse(p, f, &l, &r)) {
         r.reused = true;
     } else {
-        if (closure_resolve(p->objects.v[0].path, r.env.v, NULL, use, true, &c, &why))
+        if (closure_resolve(p->objects.v[0].path, r.env.v, NULL, use, true, NULL, &c, &why))
             absent(p->objects.v[0].path, &why, &c);
         add_closure(&r, &c);
         resolve_modules(p, use, &r);
@@ -147,7 +147,7 @@ int resolve(const struct pin *p, const struct facts *f, const char *root, char *
     return 0;
 }
 
-int resolve_program(const char *program, const struct facts *f, const char *root, char *const *env,
+int resolve_program(const char *program, const struct facts *f, const char *root, char *const *env, struct symbols *symbols,
                     struct resolution *ret, struct err *err)
 {
     struct resolution r = { 0 };
@@ -158,7 +158,7 @@ int resolve_program(const char *program, const struct facts *f, const char *root
     for (char *const *e = env; e && *e; e++)
         strv_add(&r.env, *e);
     loader_of(f, root, &l);
-    rc = closure_resolve(program, r.env.v, NULL, loader_for(&l, program, &other), true, &c, err);
+    rc = closure_resolve(program, r.env.v, NULL, loader_for(&l, program, &other), true, symbols, &c, err);
     loader_release(&l);
     loader_release(&other);
     if (rc) {
@@ -183,6 +183,7 @@ void resolution_release(struct resolution *r)
     for (size_t i = 0; i < r->maybes.n; i++)
         maybes_release(&r->maybes.v[i]);
     free(r->maybes.v);
+    symbols_free(r->tables);
     strv_release(&r->env);
     strv_release(&r->optional);
     strv_release(&r->opened);

@@ -75,7 +75,7 @@ void resolution_symbol_release(struct resolution_symbol *x)
 void resolution_symbols(struct resolution *r, const char *root, const struct strv *places)
 {
     const struct closure **scope = xcalloc(r->closures.n + 1, sizeof(const struct closure *));
-    struct symbols *s = symbols_new();
+    struct symbols *s = r->tables ? r->tables : symbols_new();
     size_t n = 0;
 
     for (size_t i = 0; i < r->closures.n; i++) {
@@ -88,6 +88,7 @@ void resolution_symbols(struct resolution *r, const char *root, const struct str
         scope[n] = NULL;
     }
     r->symbols_known = true;
+    r->tables = NULL;
     symbols_free(s);
     free(scope);
 }

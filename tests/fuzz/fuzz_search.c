@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     env[0] = xasprintf("LD_LIBRARY_PATH=%s", parts.v[0]);
     env[1] = parts.n > 1 ? xasprintf("LD_PRELOAD=%s", parts.v[1]) : NULL;
     l.preload = parts.n > 2 ? parts.v[2] : NULL;
-    if (closure_resolve("/bin/prog", env, "/bin", &l, false, &c, NULL) == 0) {
+    if (closure_resolve("/bin/prog", env, "/bin", &l, false, NULL, &c, NULL) == 0) {
         struct version_misses m = { 0 };
 
         closure_versions(&c, &m);

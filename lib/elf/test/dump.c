@@ -157,13 +157,13 @@ int main(int argc, char **argv)
         strv_release(&l.hwcaps);
         strv_split(&l.hwcaps, hwcaps, ":");
     }
-    rc = closure_resolve(argv[optind], env.v, cwd, &l, false, &c, &err);
+    rc = closure_resolve(argv[optind], env.v, cwd, &l, false, NULL, &c, &err);
     if (rc == 0 && module)
-        rc = closure_extend(&c, module, env.v, cwd, &l, false, &more, &err);
+        rc = closure_extend(&c, module, env.v, cwd, &l, false, NULL, &more, &err);
     t0 = clock_ms();
     for (int i = 0; i < times && rc == 0; i++) {
         closure_release(&c);
-        rc = closure_resolve(argv[optind], env.v, cwd, &l, false, &c, &err);
+        rc = closure_resolve(argv[optind], env.v, cwd, &l, false, NULL, &c, &err);
     }
     if (rc == 0 && times)
         printf("%zu objects, %.3f ms\n", c.libs.n, (clock_ms() - t0) / times);

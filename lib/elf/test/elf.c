@@ -482,7 +482,7 @@ static void own_closure(void **state)
 
     (void)state;
     loader_probe(&l, NULL);
-    if (closure_resolve("/proc/self/exe", env, NULL, &l, false, &c, &err))
+    if (closure_resolve("/proc/self/exe", env, NULL, &l, false, NULL, &c, &err))
         fail_msg("%s", err.text);
     for (size_t i = 0; i < c.libs.n; i++) {
         libc |= str_eq(c.libs.v[i].soname, "libc.so.6");
@@ -500,7 +500,7 @@ static void own_closure(void **state)
     assert_int_equal(m.n, 0);
     free(m.v);
     closure_release(&c);
-    assert_int_equal(closure_resolve("/nowhere/program", env, NULL, &l, false, &c, &err), -1);
+    assert_int_equal(closure_resolve("/nowhere/program", env, NULL, &l, false, NULL, &c, &err), -1);
     assert_int_equal(err.code, CODE_NOTFOUND);
     loader_release(&l);
 }
