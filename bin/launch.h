@@ -129,6 +129,8 @@ int bind_near(const struct facts *f, const struct gpu_list *gpus, int wanted);
 
 /* This body of the pin is taken: its variables, its program where argv names that of another body. */
 void launch_take(struct launch *l, size_t body);
+/* Looks at the node and takes the body of l's pin, which has variants, that fits best; findings say why. */
+void launch_choose(struct launch *l);
 /* Fills l->findings and takes the body that fits. Whatever goes wrong here is a not-checked note: recon fails open. */
 void launch_judge(struct launch *l);
 /* Judges unless RECON_CHECK says off, records and shows the findings. 0: the program may run; else the exit status. */
@@ -140,7 +142,7 @@ char *launch_program(const struct launch *l, struct err *err);
 void launch_account(struct launch *l, const struct ended *e);
 
 /* --task-prolog; always 0. */
-int task_prolog(void);
+int task_prolog(struct launch *l);
 
 /* Is a placeholder ({dataset}, {out}, a {column} of the run's datasets) in the arguments? Sets l->each, l->columns. */
 int slot_wanted(struct launch *l, struct err *err);

@@ -1,6 +1,7 @@
 /* --task-prolog: what Slurm's TaskProlog runs as the job's user, before the batch script and before each task of a step.
  * Lines "export NAME=VALUE" and "unset NAME" on stdout change the task's environment. Acts only when RECON_PIN came with
- * the job, prints only what differs, so that twice is once, and never stops a task: a TaskProlog that fails would. */
+ * the job, prints only what differs, so that twice is once, and never stops a task: a TaskProlog that fails would. Of a pin
+ * with variants those of the body that the launcher would take here: the node is looked at and the bodies are judged. */
 #include "config.h"
 #include "cli.h"
 #include "launch.h"
@@ -42,23 +43,26 @@ static void print_variable(const struct pin_variable *v, char *const *now)
         printf("print recon: '%s' holds a line break, which a TaskProlog cannot say\n", v->name);
 }
 
-int task_prolog(void)
+int task_prolog(struct launch *l)
 {
-    const char *path = getenv("RECON_PIN");
-    struct pin pin = { 0 };
+    static char *nothing[] = { NULL };
     struct strv env = { 0 };
     struct err err = { 0 };
 
-    if (!path || !*path)
+    l->pin_path = getenv("RECON_PIN");
+    l->argv = nothing;
+    if (!l->pin_path || !*l->pin_path)
         return 0;
-    if (file_trusted(path, NULL, &err) || pin_read(path, &pin, &err)) {
+    if (file_trusted(l->pin_path, NULL, &err) || pin_read(l->pin_path, &l->pin, &err)) {
         tell(err.text);
         return 0;
     }
-    pin_environment(&pin, environ, &env);
-    for (size_t i = 0; i < pin.variables.n; i++)
-        print_variable(&pin.variables.v[i], env.v);
+    l->body = &l->pin;
+    if (l->pin.variants.n)
+        launch_choose(l);
+    pin_environment(l->body, environ, &env);
+    for (size_t i = 0; i < l->body->variables.n; i++)
+        print_variable(&l->body->variables.v[i], env.v);
     strv_release(&env);
-    pin_release(&pin);
     return 0;
 }

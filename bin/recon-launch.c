@@ -388,6 +388,13 @@ static int save_and_exec(struct launch *l)
     return cli_fail(&err);
 }
 
+void launch_choose(struct launch *l)
+{
+    make_environment(l);
+    probe(l);
+    launch_judge(l);
+}
+
 static int launch(struct launch *l)
 {
     struct err err = { 0 };
@@ -440,7 +447,7 @@ int main(int argc, char **argv)
     int status = parse(argc, argv, &l, &prolog);
 
     if (status == 0)
-        status = prolog ? task_prolog() : l.save_facts ? save_and_exec(&l) : launch(&l);
+        status = prolog ? task_prolog(&l) : l.save_facts ? save_and_exec(&l) : launch(&l);
     launch_release(&l);
     return cli_end(status);
 }

@@ -28,4 +28,23 @@ has "$T/out" 'print recon: ' 'is told in the output'
 echo 'version = ' >bad.pin
 tap 0 'a pin that is damaged' run RECON_PIN="$T/bad.pin"
 has "$T/out" 'print recon: ' 'is told in the output'
+# of variants, the variables of the body that fits this node
+body() { # NAME ISA PROGRAM
+    cat <<END
+  name = "$1"; requires = { cpu_isa = "$2"; };
+  variables = ( { name = "MY_HOME"; how = "set"; value = "/opt/$1"; }, { name = "LD_LIBRARY_PATH"; how = "prepend"; value = "/opt/$1/lib"; } );
+  objects = ( { role = "program"; path = "$3"; why = "path"; size = 1L; mtime_ns = 1L; digest = "xxh3:0000000000000000"; } );
+END
+}
+{
+    echo 'version = 1; captured = { node = "login1"; time = "2026-11-30T14:00:00Z"; recon = "0.1.0"; umask = "0027"; };'
+    body plain x86-64 /bin/true
+    echo "variants = ( {"; body gone x86-64-v3 /opt/gone; echo '}, {'; body second x86-64-v2 /bin/true; echo '} );'
+} >v.pin
+tap 0 'a pin with variants' run RECON_PIN="$T/v.pin"
+has "$T/out" 'export MY_HOME=/opt/second' 'the variables of the most specific body that fits'
+has "$T/out" 'export LD_LIBRARY_PATH=/opt/second/lib' 'its path'
+lacks "$T/out" '/opt/plain' 'and none of another one'
+tap 0 'the same from its own' run RECON_PIN="$T/v.pin" MY_HOME=/opt/second LD_LIBRARY_PATH=/opt/second/lib
+[ ! -s "$T/out" ] && ok 'twice is once with variants' || not_ok 'twice is once with variants' "$(cat "$T/out")"
 finish
