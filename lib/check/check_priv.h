@@ -49,6 +49,8 @@ bool node_has_vendor(const struct facts *f, const char *vendor);
 /* A vendor of the node's GPUs that cannot run this library; NULL: nothing known against it. */
 const char *vendor_instead(const struct check_case *c, const char *soname);
 bool case_uses_gpu(const struct check_case *c);       /* GPU code or a GPU runtime is in its closures or its pin */
+/* A compat folder puts a newer libcuda before the driver's: then the kernel module's release is not what counts. */
+bool case_forward_compatible(const struct check_case *c);
 /* Folder of a file that was found below a folder of this name ("stubs", "compat"). */
 bool path_in(const char *path, const char *folder);
 /* "libcuda.so.570.211.01" -> "570.211.01" inside name; NULL */

@@ -130,15 +130,6 @@ static void report(const struct check_case *c, const struct runtime *r, const ch
     free(remedy);
 }
 
-/* A compat folder puts a newer libcuda before the driver's: then the kernel module's release is not what counts. */
-static bool forward_compatible(const struct check_case *c)
-{
-    char *const *env = case_env(c);
-    const char *path = env ? env_get(env, "LD_LIBRARY_PATH") : NULL;
-
-    return path && (strstr(path, "/compat:") || strstr(path, "/compat/") || str_ends(path, "/compat"));
-}
-
 static int eval(const struct check_case *c, struct findings *out, struct err *err)
 {
     const char *cuda = driver_cuda(c->facts), *minimum;
@@ -149,7 +140,7 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
     if (!c->facts->driver.kernel_module && !cuda)
         return err_set(err, CODE_UNAVAILABLE, "'%s' needs CUDA %s, but the driver of the node is not known",
                        path_base(r.path), r.version);
-    if (forward_compatible(c))
+    if (case_forward_compatible(c))
         return err_set(err, CODE_UNAVAILABLE, "LD_LIBRARY_PATH names a compat folder, whose libcuda takes the driver's "
                                               "place");
     minimum = compat_driver_minimum(r.version);

@@ -193,3 +193,11 @@ char *remedy_without_folder(const struct check_case *c, const char *file)
     free(dir);
     return into_the_pin(c, text);
 }
+
+bool case_forward_compatible(const struct check_case *c)
+{
+    char *const *env = case_env(c);
+    const char *path = env ? env_get(env, "LD_LIBRARY_PATH") : NULL;
+
+    return path && (strstr(path, "/compat:") || strstr(path, "/compat/") || str_ends(path, "/compat"));
+}

@@ -278,6 +278,38 @@ static void pinned(void **state)
     end(&s);
 }
 
+static void requires_unmet(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    s.c.pin = &s.p;
+    s.p.requires.driver = xstrdup("570.211.01"); /* the node's own */
+    s.p.requires.cpu_isa = xstrdup("x86-64-v3");
+    s.p.requires.glibc = xstrdup("2.36");
+    assert_int_equal(judge(&s), 0);
+    free(s.p.requires.driver);
+    s.p.requires.driver = xstrdup("590.10");
+    says(only(&s, "requires-unmet"), "the pin requires driver 590.10, and gpu017 has 570.211.01");
+    assert_int_equal(findings_status(&s.out), CODE_NODE);
+    strv_add(&s.r.env, "LD_LIBRARY_PATH=/usr/local/cuda/compat");
+    assert_int_equal(judge(&s), 0); /* a newer libcuda stands in front */
+    strv_release(&s.r.env);
+    free(s.p.requires.driver);
+    s.p.requires.driver = xstrdup("580.65.06"); /* what a capture writes for this runtime is driver-too-old's */
+    s.p.requires.cuda_runtime = xstrdup("13.0");
+    assert_int_equal(judge(&s), 0);
+    free(s.p.requires.cpu_isa);
+    s.p.requires.cpu_isa = xstrdup("x86-64-v4");
+    says(only(&s, "requires-unmet"), "the pin requires cpu_isa x86-64-v4, and gpu017 has x86-64-v3");
+    add(&s, "libfast.so.1", "/a/libfast.so.1", WHY_RUNPATH, 0, NULL, NULL)->object.isa = "x86-64-v4";
+    assert_int_equal(judge(&s), 2); /* lib-changed is the other one */
+    assert_string_equal(s.out.v[0].rule, "cpu-isa"); /* told once */
+    assert_string_equal(s.out.v[1].rule, "lib-changed");
+    end(&s);
+}
+
 /* ---- the engine ---- */
 
 static void ordered_by_what_to_fix_first(void **state)
@@ -328,6 +360,7 @@ int main(void)
         cmocka_unit_test(cuda_home),
         cmocka_unit_test(environment),
         cmocka_unit_test(pinned),
+        cmocka_unit_test(requires_unmet),
         cmocka_unit_test(ordered_by_what_to_fix_first),
         cmocka_unit_test(registry),
     };
