@@ -209,18 +209,18 @@ static char *find_program(const char *name, char *const *env)
     return found ? found : xstrdup(name);
 }
 
-/* The pin's closures and those of each program named, one after another in one resolution. */
-/* What the facts say of the loader counts where its files can be read: here, or below the root. */
+/* What the facts say of the loader counts where its files can be read: here, or below the root. Given ones are mostly another
+ * node's. */
 static const struct facts *of_loader(const struct options *o, const struct facts *f)
 {
-    return o->facts && !o->root ? NULL : f;
+    return o->facts && !o->root && (o->assume.n || !resolve_loader_known(f)) ? NULL : f;
 }
 
-static int get_resolution(const struct options *o, const struct pin *pin, char *const *programs, const struct facts *f,
+/* The pin's closures and those of each program named, one after another in one resolution. node: facts of the loader, or NULL. */
+static int get_resolution(const struct options *o, const struct pin *pin, char *const *programs, const struct facts *node,
                           char *const *env, bool symbols, struct resolution *ret, struct err *err)
 {
     const char *root = o->root ? o->root : "";
-    const struct facts *node = of_loader(o, f);
     int rc = 0;
 
     *ret = (struct resolution){ 0 };
@@ -285,7 +285,7 @@ static int judge_case(const struct options *o, const struct pin *pin, char *cons
         variants_judge(&v, r, found);
         return 0;
     }
-    if (get_resolution(o, pin, programs, f, env, v.symbols, r, err))
+    if (get_resolution(o, pin, programs, v.given, env, v.symbols, r, err))
         return -1;
     if (v.symbols) /* most of the work for a program of many libraries */
         resolution_symbols(r, root, &f->toolkits);
@@ -350,7 +350,8 @@ static int over_nodes(const struct options *o, const struct pin *pin, char *cons
         status = print_arch_list(o, &nodes);
     } else {
         for (size_t i = 0; i < n && !status; i++)
-            if (get_resolution(o, pin ? pin_body(pin, i) : NULL, programs, &nodes.v[0].facts, env, false, &r[i], &err))
+            if (get_resolution(o, pin ? pin_body(pin, i) : NULL, programs, of_loader(o, &nodes.v[0].facts), env, false,
+                               &r[i], &err))
                 status = cli_fail(&err);
         if (!status)
             status = check_where(o, pin, r, n, env, &nodes);

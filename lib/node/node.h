@@ -126,5 +126,7 @@ void facts_minimal(struct facts *ret);
 void facts_take_host(struct facts *f, struct facts *host);
 /* Old (a day) or of another boot of this very node: one line why, else NULL; owned. */
 char *facts_stale(const struct facts *f);
+/* Were they taken on this very node since it booted? */
+bool facts_of_this_boot(const struct facts *f);
 
 #endif

@@ -114,6 +114,16 @@ int facts_probe(struct facts *ret, double deadline_ms, struct err *err)
     return rc;
 }
 
+bool facts_of_this_boot(const struct facts *f)
+{
+    struct utsname u;
+    char *now = boot_id();
+    bool same = now && f->node && str_eq(now, f->boot_id) && uname(&u) == 0 && str_eq(u.nodename, f->node);
+
+    free(now);
+    return same;
+}
+
 char *facts_stale(const struct facts *f)
 {
     int64_t taken = f->taken ? clock_parse_iso(f->taken) : -1;

@@ -123,6 +123,8 @@ struct resolution {
     char *driver_file;     /* the file behind the first of them (symlinks followed), or behind the system's one that the
                             * program is linked with; NULL: not known */
 };
+/* Do the facts say of the loader what this host's own would say now: taken in this boot, of the very same loader? */
+bool resolve_loader_known(const struct facts *f);
 /* facts may be NULL: this host's loader is asked. root "" is this host. */
 int resolve(const struct pin *p, const struct facts *f, const char *root, char *const *env, struct resolution *ret,
             struct err *err);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 #include "pin/pin_priv.h"
 
 /* ---- which loader ---- */
@@ -36,6 +37,20 @@ void loader_of(const struct facts *f, const char *root, struct loader *ret)
     free(ret->preload);
     ret->preload = xstrdup(f->loader.preload);
     loader_legacy(ret, f->os.glibc);
+}
+
+bool resolve_loader_known(const struct facts *f)
+{
+    struct object o;
+    bool same;
+
+    if (!f->loader.path || !f->loader.build_id || !f->loader.dirs.n || f->loader.preload ||
+        access("/etc/ld.so.preload", F_OK) == 0 || !facts_of_this_boot(f) ||
+        object_read(f->loader.path, false, &o, NULL))
+        return false;
+    same = str_eq(o.build_id, f->loader.build_id);
+    object_release(&o);
+    return same;
 }
 
 const struct loader *loader_for(const struct loader *l, const char *program, struct loader *scratch)
