@@ -119,7 +119,7 @@ static void fill(struct search *s, struct library *lib, struct hit *h)
     h->path = h->corrupt = NULL;
     if (h->fd >= 0) {
         host = search_host_path(s, lib->path);
-        if (object_read_fd(h->fd, &h->st, host, s->images, &lib->object, &lib->corrupt) == 0 &&
+        if (object_read_open(&s->r, &h->st, host, s->images, &lib->object, &lib->corrupt) == 0 &&
             (fault = unloadable(&lib->object))) {
             lib->corrupt = xstrdup(fault);
             object_release(&lib->object);

@@ -33,7 +33,7 @@ struct gpu_images {
 /* ---- one object ------------------------------------------------------------------------------------ */
 
 struct version_need {         /* one DT_VERNEED auxiliary */
-    char *file, *version;     /* "libc.so.6", "GLIBC_2.34" */
+    const char *file, *version; /* "libc.so.6", "GLIBC_2.34"; in the object's texts */
     bool weak;
     uint16_t index;           /* what DT_VERSYM has for it, with the hidden bit 0x8000 */
 };
@@ -56,8 +56,9 @@ struct object {
     struct strv needed, audit; /* audit: DT_AUDIT and DT_DEPAUDIT, lists with colons */
     struct { struct filter *v; size_t n, cap; } filters;
     struct { struct version_need *v; size_t n, cap; } needs;
-    struct strv versions;     /* DT_VERDEF names */
+    struct strv versions;     /* DT_VERDEF names; the strings are in the object's texts */
     struct { uint16_t *v; size_t n, cap; } version_index; /* of each: what DT_VERSYM has for it; 0: the file's own name */
+    struct texts *texts;      /* blocks that needs and versions point into */
     struct symbol_tables tables;
     bool has_versym, bind_now, nodeflib, is_pie;
     bool dynamic;             /* has a dynamic section */

@@ -7,7 +7,7 @@
 
 /* ---- bounded reading (reader.c) ---- */
 
-enum { READER_MAX = 4096, READER_VIEWS = 3 };
+enum { READER_MAX = 4096, READER_VIEWS = 4 };
 
 /* Reads by pread, so that a file that shrinks meanwhile gives an error and no signal. */
 struct reader {
@@ -15,13 +15,24 @@ struct reader {
     uint64_t size;    /* the file's at the time of fstat */
     size_t window;    /* bytes to read at once, 4096; less where the file is skipped through */
     unsigned last;    /* the view read last: the oldest is the next one, round about */
+    unsigned hot;     /* the view used last */
     struct view { uint64_t at; size_t n; uint8_t buf[READER_MAX]; } views[READER_VIEWS]; /* tables and their texts lie apart */
 };
 void reader_init(struct reader *r, int fd, uint64_t size);
+const uint8_t *reader_fetch(struct reader *r, uint64_t off, size_t n);
 /* n bytes (at most 4096) at off, valid until the next call; NULL when the file has not got them. */
-const uint8_t *reader_at(struct reader *r, uint64_t off, size_t n);
-/* The NUL-terminated text at off that ends before end; NULL if it does not, or is longer than 4095 bytes. Owned. */
-char *reader_string(struct reader *r, uint64_t off, uint64_t end);
+static inline const uint8_t *reader_at(struct reader *r, uint64_t off, size_t n)
+{
+    const struct view *v = &r->views[r->hot];
+
+    if (off >= v->at && off - v->at <= v->n && v->n - (off - v->at) >= n)
+        return v->buf + (off - v->at);
+    return reader_fetch(r, off, n);
+}
+/* The NUL-terminated text at off that ends before end, valid until the next call; NULL if it does not, or is longer than 4095
+ * bytes. */
+const char *reader_text(struct reader *r, uint64_t off, uint64_t end, size_t *ret_n);
+char *reader_string(struct reader *r, uint64_t off, uint64_t end); /* the same; owned */
 /* little-endian */
 static inline uint16_t get16(const uint8_t *p)
 {
@@ -42,15 +53,12 @@ int open_calmly(const char *path, struct stat *ret_st, const char **ret_what);
 
 /* ---- one object (object.c) ---- */
 
-/* Reads from an open regular file. On failure *ret_problem (owned) says what the file is, without its name:
- * "17 bytes of text". path is for the record. */
-int object_read_fd(int fd, const struct stat *st, const char *path, bool images, struct object *ret,
+/* Reads from an open regular file, of which r may hold parts already. On failure *ret_problem (owned) says what the file
+ * is, without its name: "17 bytes of text". path is for the record. */
+int object_read_open(struct reader *r, const struct stat *st, const char *path, bool images, struct object *ret,
                    char **ret_problem);
 /* What a file that is no ELF object is, from its first bytes; owned. */
 char *file_kind(struct reader *r);
-/* Images of an ELF file (images.c). */
-struct Elf;
-void images_of_elf(struct Elf *elf, struct reader *r, struct gpu_images *ret);
 
 /* ---- ld.so.cache (cache.c) ---- */
 
@@ -126,6 +134,7 @@ struct search {
     size_t lists, searches;                           /* how many were made: their numbers */
     struct { struct attempt *v; size_t n, cap; } attempts;
     struct { size_t *v; size_t n, cap; } missed;
+    struct reader r;                                  /* of the file that was found; last: it is not cleared */
 };
 void search_init(struct search *s, struct closure *c, const struct loader *l, const char *cwd, bool images,
                  struct symbols *symbols);

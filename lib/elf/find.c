@@ -72,19 +72,16 @@ static const char *absent(const char *host, int e)
 }
 
 /* The open regular file: NULL, or why it is passed over (*ret_skip) or kills the loader (*ret_corrupt, owned). */
-static void look_inside(const struct search *s, int fd, const struct stat *st, const char **ret_skip,
-                        char **ret_corrupt)
+static void look_inside(struct search *s, int fd, const struct stat *st, const char **ret_skip, char **ret_corrupt)
 {
-    struct reader r;
     const uint8_t *h;
     const char *fault;
     bool skip;
 
-    reader_init(&r, fd, (uint64_t)st->st_size);
-    r.window = 512;
-    h = reader_at(&r, 0, s->elfclass == 2 ? 64 : 52);
+    reader_init(&s->r, fd, (uint64_t)st->st_size);
+    h = reader_at(&s->r, 0, s->elfclass == 2 ? 64 : 52);
     if (!h || memcmp(h, "\177ELF", 4)) {
-        *ret_corrupt = file_kind(&r);
+        *ret_corrupt = file_kind(&s->r);
         return;
     }
     fault = header_fault(h, s, &skip);

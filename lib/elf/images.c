@@ -8,6 +8,7 @@
 #include <gelf.h>
 #include <libelf.h>
 #include "elf/images_priv.h"
+#include "elf/object_priv.h"
 
 #define FATBIN_MAGIC 0xBA55ED50u
 #define CONTAINER_HEADER 16
@@ -209,7 +210,7 @@ static bool by_sections(struct scan *s, Elf *elf)
     Elf_Scn *scn = NULL;
     GElf_Shdr h;
 
-    if (elf_getshdrstrndx(elf, &names) || names == 0)
+    if (!elf || elf_getshdrstrndx(elf, &names) || names == 0)
         return false;
     while ((scn = elf_nextscn(elf, scn)) && gelf_getshdr(scn, &h) && n++ < SECTIONS_MAX) {
         const char *name = elf_strptr(elf, names, h.sh_name);
@@ -239,16 +240,73 @@ static void finish(struct scan *s)
         s->out->toolkit = xasprintf("%u.%u", s->toolkit / 10, s->toolkit % 10);
 }
 
-void images_of_elf(struct Elf *elf, struct reader *r, struct gpu_images *ret)
+static bool is_gpu_name(const uint8_t *p, size_t n)
 {
-    struct scan s = { .r = r, .out = ret };
-    size_t n = 0;
-    GElf_Phdr p;
+    static const char *const names[] = { ".nv_fatbin", "__nv_relfatbin", ".hip_fatbin", ".nvFatBinSegment" };
 
-    if (!by_sections(&s, elf) && elf_getphdrnum(elf, &n) == 0)
-        for (size_t i = 0; i < n && gelf_getphdr(elf, (int)i, &p); i++)
-            if (p.p_type == PT_LOAD && !(p.p_flags & PF_X))
-                scan_region(&s, p.p_offset, p.p_filesz, false);
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (n >= strlen(names[i]) && !memcmp(p, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
+/* Is it plain from the section table of a 64-bit little-endian file that no section holds GPU code? One read tells it of
+ * most objects; whatever is unusual is not plain. */
+static bool plainly_none(struct reader *r)
+{
+    const uint8_t *p = reader_at(r, 0, 64);
+    uint64_t table, names, end;
+    unsigned n, index;
+
+    if (!p || p[EI_CLASS] != ELFCLASS64 || p[EI_DATA] != ELFDATA2LSB)
+        return false;
+    table = get64(p + 40);
+    n = get16(p + 60);
+    index = get16(p + 62);
+    if (!n || n > READER_MAX / 64 || !index || index >= n || table > r->size || (r->size - table) / 64 < n)
+        return false;
+    end = table + 64 * n;
+    names = end < READER_MAX ? 0 : end - READER_MAX; /* they mostly stand before the table */
+    if (!reader_at(r, names, (size_t)(end - names)) || !(p = reader_at(r, table + 64 * index, 64)))
+        return false;
+    names = get64(p + 24);
+    end = names + get64(p + 32);
+    for (unsigned i = 1; i < n; i++) {
+        uint64_t name = (p = reader_at(r, table + 64 * i, 64)) ? names + get32(p) : end;
+        size_t left = name < end && end - name < 16 ? (size_t)(end - name) : 16;
+
+        if (name < names || name >= end || !(p = reader_at(r, name, left)) || is_gpu_name(p, left))
+            return false;
+    }
+    return true;
+}
+
+/* libelf makes room for as many sections as the file claims: that is held against the file's size first. */
+static bool too_many_sections(const struct reading *x)
+{
+    const uint8_t *p = reader_at(x->r, 0, x->wide ? 64 : 52);
+    uint64_t table = p ? address(x, p + (x->wide ? 40 : 32)) : 0;
+
+    if (!table || half(x, p + (x->wide ? 60 : 48)))
+        return false; /* none, or at most 65535 */
+    p = reader_at(x->r, table, x->wide ? 64 : 40);
+    return p && address(x, p + (x->wide ? 32 : 20)) > x->r->size / 40;
+}
+
+void images_of_elf(const struct reading *x)
+{
+    struct scan s = { .r = x->r, .out = &x->o->images };
+    Elf *elf;
+
+    if (plainly_none(x->r))
+        return;
+    elf_version(EV_CURRENT);
+    elf = too_many_sections(x) ? NULL : elf_begin(x->r->fd, ELF_C_READ, NULL);
+    if (!by_sections(&s, elf))
+        for (size_t i = 0; i < x->segments.n; i++)
+            if (x->segments.v[i].type == PT_LOAD && !(x->segments.v[i].flags & PF_X))
+                scan_region(&s, x->segments.v[i].offset, x->segments.v[i].filesz, false);
+    elf_end(elf);
     finish(&s);
 }
 

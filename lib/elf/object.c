@@ -3,8 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <gelf.h>
-#include <libelf.h>
+#include <elf.h>
 #include "elf/object_priv.h"
 
 #ifndef PT_GNU_PROPERTY
@@ -13,9 +12,10 @@
 #ifndef DF_1_PIE
 #define DF_1_PIE 0x08000000
 #endif
-/* bounds on what one file can make recon read: far above any real object */
+/* bound on what one file can make recon read: far above any real object */
 #define DYNAMIC_MAX ((uint64_t)1 << 20)
-#define NOTES_MAX ((uint64_t)1 << 20)
+#define TEXTS_LAST 512 /* bytes at the end of the texts that mostly hold the names of libraries and versions */
+#define TEXTS_BLOCK ((size_t)488) /* bytes of one block of texts */
 
 static int problem(struct reading *x, char *text)
 {
@@ -59,158 +59,141 @@ char *file_kind(struct reader *r)
     return xstrdup("no ELF file");
 }
 
-/* ---- header ---- */
+/* ---- header and program headers ---- */
 
-/* libelf makes room for as many sections as the file claims: hold that against the file's size first. */
-static int check_sections(struct reading *x, const uint8_t *h)
+static int read_header(struct reading *x, uint64_t *ret_phdrs, size_t *ret_n)
 {
-    bool wide = h[EI_CLASS] == ELFCLASS64, big = h[EI_DATA] == ELFDATA2MSB;
-    uint64_t shoff = 0, count = 0;
-    const uint8_t *p = h + (wide ? 40 : 32);
-
-    for (size_t i = 0, n = wide ? 8 : 4; i < n; i++)
-        shoff |= (uint64_t)p[big ? n - 1 - i : i] << (8 * i);
-    p = h + (wide ? 60 : 48);
-    if (!shoff || p[0] || p[1])
-        return 0; /* none, or at most 65535 */
-    p = reader_at(&x->r, shoff, wide ? 64 : 40);
-    if (!p)
-        return 0; /* libelf takes it as none */
-    p += wide ? 32 : 20;
-    for (size_t i = 0, n = wide ? 8 : 4; i < n; i++)
-        count |= (uint64_t)p[big ? n - 1 - i : i] << (8 * i);
-    if (count > x->r.size / 40)
-        return problem(x, xasprintf("an ELF file with a damaged section table (%llu sections)",
-                                    (unsigned long long)count));
-    return 0;
-}
-
-static int read_header(struct reading *x)
-{
-    const uint8_t *h = reader_at(&x->r, 0, EI_NIDENT);
-    GElf_Ehdr ehdr;
-    size_t need;
+    const uint8_t *h = reader_at(x->r, 0, EI_NIDENT);
 
     if (!h || memcmp(h, ELFMAG, SELFMAG))
-        return problem(x, file_kind(&x->r));
+        return problem(x, file_kind(x->r));
     if (h[EI_CLASS] != ELFCLASS32 && h[EI_CLASS] != ELFCLASS64)
         return problem(x, xasprintf("an ELF file of no known class (%d)", h[EI_CLASS]));
     if (h[EI_DATA] != ELFDATA2LSB && h[EI_DATA] != ELFDATA2MSB)
         return problem(x, xasprintf("an ELF file of no known byte order (%d)", h[EI_DATA]));
-    need = h[EI_CLASS] == ELFCLASS64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
-    h = reader_at(&x->r, 0, need);
+    if (h[EI_VERSION] != EV_CURRENT)
+        return problem(x, xasprintf("an ELF file of an unknown version (%d)", h[EI_VERSION]));
+    x->wide = h[EI_CLASS] == ELFCLASS64;
+    x->big = h[EI_DATA] == ELFDATA2MSB;
+    h = reader_at(x->r, 0, x->wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr));
     if (!h)
-        return problem(x, file_kind(&x->r));
-    if (check_sections(x, h))
+        return problem(x, file_kind(x->r));
+    x->o->elfclass = h[EI_CLASS];
+    x->o->big_endian = x->big;
+    x->o->type = half(x, h + 16);
+    x->o->machine = half(x, h + 18);
+    *ret_phdrs = address(x, h + (x->wide ? 32 : 28));
+    *ret_n = half(x, h + (x->wide ? 56 : 44));
+    if (*ret_n > NAMES_MAX)
+        return problem(x, xasprintf("an ELF file with %zu program headers", *ret_n));
+    return 0;
+}
+
+static void take_segment(struct reading *x, const uint8_t *p)
+{
+    x->segments.v[x->segments.n++] =
+        x->wide ? (struct segment){ .type = word(x, p), .flags = word(x, p + 4),
+                                                         .offset = address(x, p + 8), .vaddr = address(x, p + 16),
+                                                         .filesz = address(x, p + 32), .align = address(x, p + 48) }
+                                     : (struct segment){ .type = word(x, p), .flags = word(x, p + 24),
+                                                         .offset = address(x, p + 4), .vaddr = address(x, p + 8),
+                                                         .filesz = address(x, p + 16), .align = address(x, p + 28) };
+}
+
+/* Truncated files are mapped all the same by the loader, and the program dies of SIGBUS. */
+static int check_loads(struct reading *x)
+{
+    for (size_t i = 0; i < x->segments.n; i++) {
+        const struct segment *s = &x->segments.v[i];
+
+        if (s->type == PT_LOAD && s->filesz && (s->offset > x->r->size || x->r->size - s->offset < s->filesz))
+            return problem(x, xasprintf("a truncated ELF file: a load segment ends at byte %llu, the file at %llu",
+                                        (unsigned long long)(s->offset + s->filesz), (unsigned long long)x->r->size));
+    }
+    return 0;
+}
+
+static int read_segments(struct reading *x)
+{
+    uint64_t off = 0;
+    size_t n = 0, size;
+    const uint8_t *p;
+
+    if (read_header(x, &off, &n))
         return -1;
-    elf_version(EV_CURRENT);
-    x->elf = elf_begin(x->r.fd, ELF_C_READ, NULL);
-    if (!x->elf || elf_kind(x->elf) != ELF_K_ELF || !gelf_getehdr(x->elf, &ehdr))
-        return problem(x, xasprintf("a damaged ELF file (%s)", elf_errmsg(-1)));
-    x->o->elfclass = ehdr.e_ident[EI_CLASS];
-    x->o->machine = ehdr.e_machine;
-    x->o->big_endian = h[EI_DATA] == ELFDATA2MSB;
-    x->o->type = ehdr.e_type;
-    if (elf_getphdrnum(x->elf, &x->n_phdrs))
-        x->n_phdrs = 0;
-    if (x->n_phdrs > NAMES_MAX)
-        return problem(x, xasprintf("an ELF file with %zu program headers", x->n_phdrs));
-    if (ehdr.e_phnum && !x->n_phdrs)
+    size = x->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+    x->segments.v = xcalloc(n, sizeof(*x->segments.v));
+    for (size_t i = 0; i < n && off && off < x->r->size && (p = reader_at(x->r, off + i * size, size)); i++)
+        take_segment(x, p);
+    if (check_loads(x))
+        return -1;
+    if (x->segments.n < n)
         return problem(x, xstrdup("a damaged ELF file (its program headers lie beyond its end)"));
     return 0;
 }
 
-/* ---- program headers ---- */
-
 bool reading_offset(const struct reading *x, uint64_t addr, uint64_t *ret, uint64_t *ret_end)
 {
-    GElf_Phdr p;
+    for (size_t i = 0; i < x->segments.n; i++) {
+        const struct segment *s = &x->segments.v[i];
 
-    for (size_t i = 0; i < x->n_phdrs; i++) {
-        if (!gelf_getphdr(x->elf, (int)i, &p) || p.p_type != PT_LOAD || addr < p.p_vaddr ||
-            addr - p.p_vaddr >= p.p_filesz)
+        if (s->type != PT_LOAD || addr < s->vaddr || addr - s->vaddr >= s->filesz)
             continue;
-        *ret = p.p_offset + (addr - p.p_vaddr);
-        *ret_end = p.p_offset + p.p_filesz;
-        return *ret >= p.p_offset && *ret_end >= p.p_offset;
+        *ret = s->offset + (addr - s->vaddr);
+        *ret_end = s->offset + s->filesz;
+        return *ret >= s->offset && *ret_end >= s->offset;
     }
     return false;
 }
 
 char *reading_string(struct reading *x, uint64_t off)
 {
-    return off < x->strtab_end - x->strtab ? reader_string(&x->r, x->strtab + off, x->strtab_end) : NULL;
+    return off < x->strtab_end - x->strtab ? reader_string(x->r, x->strtab + off, x->strtab_end) : NULL;
 }
 
-/* Truncated files are mapped all the same by the loader, and the program dies of SIGBUS. */
-static int check_loads(struct reading *x)
-{
-    GElf_Phdr p;
+struct texts { struct texts *next; size_t used, size; char s[]; };
 
-    for (size_t i = 0; i < x->n_phdrs; i++) {
-        if (!gelf_getphdr(x->elf, (int)i, &p))
-            return problem(x, xstrdup("a damaged ELF file (its program headers lie beyond its end)"));
-        if (p.p_type == PT_LOAD && p.p_filesz &&
-            (p.p_offset > x->r.size || x->r.size - p.p_offset < p.p_filesz))
-            return problem(x, xasprintf("a truncated ELF file: a load segment ends at byte %llu, the file at %llu",
-                                        (unsigned long long)(p.p_offset + p.p_filesz),
-                                        (unsigned long long)x->r.size));
+static const char *put(struct texts **l, const char *s, size_t n)
+{
+    struct texts *t = *l;
+    char *to;
+
+    if (!t || t->size - t->used <= n) {
+        size_t size = n < TEXTS_BLOCK ? TEXTS_BLOCK : n + 1;
+
+        t = xmalloc(sizeof(*t) + size);
+        *t = (struct texts){ .next = *l, .size = size };
+        *l = t;
     }
-    return 0;
+    to = t->s + t->used;
+    memcpy(to, s, n);
+    to[n] = '\0';
+    t->used += n + 1;
+    return to;
 }
 
-/* ---- notes: build-id and x86 ISA level ---- */
-
-static const char *isa_of(const uint8_t *p, size_t n, size_t align, bool big)
+void object_add_version(struct object *o, const char *name)
 {
-    static const char *const levels[] = { "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4" };
-    const char *found = NULL;
+    struct strv *l = &o->versions;
 
-    while (n >= 8 && !big) {
-        uint32_t type = get32(p), size = get32(p + 4);
-        size_t whole = 8 + (((size_t)size + align - 1) & ~(align - 1));
-
-        if (size > n - 8)
-            break;
-        if (type == 0xc0008002u && size >= 4) /* GNU_PROPERTY_X86_ISA_1_NEEDED */
-            for (size_t i = 0; i < COUNT(levels); i++)
-                if (get32(p + 8) & (1u << i))
-                    found = levels[i];
-        p += whole < n ? whole : n;
-        n -= whole < n ? whole : n;
-    }
-    return found;
+    if (l->n + 1 >= l->cap)
+        vec_grow((void **)&l->v, &l->cap, sizeof(*l->v));
+    l->v[l->n++] = (char *)(uintptr_t)name;
+    l->v[l->n] = NULL;
 }
 
-static void read_notes(struct reading *x, const GElf_Phdr *p)
+const char *reading_text(struct reading *x, uint64_t off)
 {
-    bool big = elf_getident(x->elf, NULL)[EI_DATA] == ELFDATA2MSB;
-    Elf_Type type = p->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR;
-    Elf_Data *d = p->p_filesz <= NOTES_MAX
-                      ? elf_getdata_rawchunk(x->elf, (int64_t)p->p_offset, p->p_filesz, type)
-                      : NULL;
-    size_t off = 0, name, desc;
-    GElf_Nhdr n;
+    size_t n;
+    const char *s = off < x->strtab_end - x->strtab ? reader_text(x->r, x->strtab + off, x->strtab_end, &n) : NULL;
 
-    while (d && off < d->d_size && (off = gelf_getnote(d, off, &n, &name, &desc)) > 0) {
-        const uint8_t *bytes = (const uint8_t *)d->d_buf + desc;
-
-        if (n.n_namesz != 4 || memcmp((const char *)d->d_buf + name, "GNU", 4))
-            continue;
-        if (n.n_type == NT_GNU_BUILD_ID && !x->o->build_id && n.n_descsz <= 64) {
-            static const char digits[] = "0123456789abcdef";
-            struct str t = { 0 };
-
-            for (size_t i = 0; i < n.n_descsz; i++)
-                str_addn(&t, (char[]){ digits[bytes[i] >> 4], digits[bytes[i] & 15] }, 2);
-            x->o->build_id = str_take(&t);
-        }
-        if (n.n_type == NT_GNU_PROPERTY_TYPE_0 && !x->o->isa)
-            x->o->isa = isa_of(bytes, n.n_descsz, x->o->elfclass == ELFCLASS64 ? 8 : 4, big);
-    }
+    return s ? put(&x->o->texts, s, n) : NULL;
 }
 
 /* ---- dynamic section ---- */
+
+struct entry { int64_t tag; uint64_t value; };
+struct entries { struct entry *v; size_t n; };
 
 static void take(struct reading *x, char **field, uint64_t off)
 {
@@ -225,144 +208,176 @@ static uint64_t place(const struct reading *x, uint64_t addr)
     return reading_offset(x, addr, &off, &end) ? off : 0;
 }
 
-static void take_table(struct reading *x, const GElf_Dyn *d)
+static void take_table(struct reading *x, const struct entry *d)
 {
     struct symbol_tables *t = &x->o->tables;
 
-    switch (d->d_tag) {
-    case DT_SYMTAB: t->symtab = place(x, d->d_un.d_ptr); break;
-    case DT_HASH: t->hash = place(x, d->d_un.d_ptr); break;
-    case DT_GNU_HASH: t->gnu_hash = place(x, d->d_un.d_ptr); break;
+    switch (d->tag) {
+    case DT_SYMTAB: t->symtab = place(x, d->value); break;
+    case DT_HASH: t->hash = place(x, d->value); break;
+    case DT_GNU_HASH: t->gnu_hash = place(x, d->value); break;
     case DT_REL:
     case DT_RELA:
-        t->rel = d->d_tag == DT_REL;
-        t->rela = place(x, d->d_un.d_ptr);
+        t->rel = d->tag == DT_REL;
+        t->rela = place(x, d->value);
         break;
     case DT_RELSZ:
-    case DT_RELASZ: t->relasz = d->d_un.d_val; break;
+    case DT_RELASZ: t->relasz = d->value; break;
     case DT_RELCOUNT:
-    case DT_RELACOUNT: t->relative = d->d_un.d_val; break;
-    case DT_JMPREL: t->jmprel = place(x, d->d_un.d_ptr); break;
-    case DT_PLTRELSZ: t->jmprelsz = d->d_un.d_val; break;
-    case DT_PLTREL: t->jmprel_is_rel = d->d_un.d_val == DT_REL; break;
+    case DT_RELACOUNT: t->relative = d->value; break;
+    case DT_JMPREL: t->jmprel = place(x, d->value); break;
+    case DT_PLTRELSZ: t->jmprelsz = d->value; break;
+    case DT_PLTREL: t->jmprel_is_rel = d->value == DT_REL; break;
     default: break;
     }
 }
 
-static void read_entry(struct reading *x, const GElf_Dyn *d)
+static void read_entry(struct reading *x, const struct entry *d)
 {
     struct object *o = x->o;
     char *s;
 
-    switch (d->d_tag) {
+    switch (d->tag) {
     case DT_NEEDED:
-        s = o->needed.n < NAMES_MAX ? reading_string(x, d->d_un.d_val) : NULL;
+        s = o->needed.n < NAMES_MAX ? reading_string(x, d->value) : NULL;
         if (s && *s)
             strv_add(&o->needed, s);
         free(s);
         break;
     case DT_FILTER:
     case DT_AUXILIARY:
-        s = o->filters.n < NAMES_MAX ? reading_string(x, d->d_un.d_val) : NULL;
+        s = o->filters.n < NAMES_MAX ? reading_string(x, d->value) : NULL;
         if (s && *s)
-            *VEC_ADD(&o->filters) = (struct filter){ s, o->needed.n, d->d_tag == DT_AUXILIARY };
+            *VEC_ADD(&o->filters) = (struct filter){ s, o->needed.n, d->tag == DT_AUXILIARY };
         else
             free(s);
         break;
     case DT_AUDIT:
     case DT_DEPAUDIT:
-        s = o->audit.n < NAMES_MAX ? reading_string(x, d->d_un.d_val) : NULL;
+        s = o->audit.n < NAMES_MAX ? reading_string(x, d->value) : NULL;
         if (s && *s)
             strv_add(&o->audit, s);
         free(s);
         break;
-    case DT_SONAME: take(x, &o->soname, d->d_un.d_val); break;
-    case DT_RPATH: take(x, &o->rpath, d->d_un.d_val); break;
-    case DT_RUNPATH: take(x, &o->runpath, d->d_un.d_val); break;
-    case DT_VERNEED: x->verneed = d->d_un.d_ptr; break;
-    case DT_VERNEEDNUM: x->n_verneed = d->d_un.d_val; break;
-    case DT_VERDEF: x->verdef = d->d_un.d_ptr; break;
-    case DT_VERDEFNUM: x->n_verdef = d->d_un.d_val; break;
+    case DT_SONAME: take(x, &o->soname, d->value); break;
+    case DT_RPATH: take(x, &o->rpath, d->value); break;
+    case DT_RUNPATH: take(x, &o->runpath, d->value); break;
+    case DT_VERNEED: x->verneed = d->value; break;
+    case DT_VERNEEDNUM: x->n_verneed = d->value; break;
+    case DT_VERDEF: x->verdef = d->value; break;
+    case DT_VERDEFNUM: x->n_verdef = d->value; break;
     case DT_VERSYM:
         o->has_versym = true;
-        o->tables.versym = place(x, d->d_un.d_ptr);
+        o->tables.versym = place(x, d->value);
         break;
     case DT_BIND_NOW: o->bind_now = true; break;
-    case DT_FLAGS: o->bind_now |= (d->d_un.d_val & DF_BIND_NOW) != 0; break;
+    case DT_FLAGS: o->bind_now |= (d->value & DF_BIND_NOW) != 0; break;
     case DT_FLAGS_1:
-        o->bind_now |= (d->d_un.d_val & DF_1_NOW) != 0;
-        o->nodeflib = (d->d_un.d_val & DF_1_NODEFLIB) != 0;
-        o->is_pie = (d->d_un.d_val & DF_1_PIE) != 0;
+        o->bind_now |= (d->value & DF_1_NOW) != 0;
+        o->nodeflib = (d->value & DF_1_NODEFLIB) != 0;
+        o->is_pie = (d->value & DF_1_PIE) != 0;
         break;
     default: take_table(x, d); break;
     }
 }
 
-static int read_dynamic(struct reading *x, const GElf_Phdr *p)
+/* The entries up to DT_NULL. */
+static int read_entries(struct reading *x, const struct segment *s, struct entries *ret)
 {
-    Elf_Data *d;
-    GElf_Dyn dyn;
-    uint64_t strtab = 0, strsz = 0, end = 0;
-    int n;
+    size_t size = x->wide ? sizeof(Elf64_Dyn) : sizeof(Elf32_Dyn);
 
-    if (p->p_filesz > DYNAMIC_MAX || p->p_offset > x->r.size || x->r.size - p->p_offset < p->p_filesz)
+    if (s->filesz > DYNAMIC_MAX || s->offset > x->r->size || x->r->size - s->offset < s->filesz)
         return problem(x, xstrdup("a damaged ELF file (its dynamic section lies beyond its end)"));
-    d = elf_getdata_rawchunk(x->elf, (int64_t)p->p_offset, p->p_filesz, ELF_T_DYN);
-    if (!d)
-        return p->p_filesz ? problem(x, xasprintf("a damaged ELF file (%s)", elf_errmsg(-1))) : 0;
-    x->o->dynamic = true;
-    n = (int)(d->d_size / gelf_fsize(x->elf, ELF_T_DYN, 1, EV_CURRENT));
-    for (int i = 0; i < n && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
-        strtab = dyn.d_tag == DT_STRTAB ? dyn.d_un.d_ptr : strtab;
-        strsz = dyn.d_tag == DT_STRSZ ? dyn.d_un.d_val : strsz;
+    ret->v = xcalloc((size_t)s->filesz / size, sizeof(*ret->v));
+    for (uint64_t at = 0; s->filesz - at >= size; at += size) {
+        const uint8_t *p = reader_at(x->r, s->offset + at, size);
+        struct entry e;
+
+        if (!p)
+            return problem(x, xstrdup("a damaged ELF file (its dynamic section cannot be read)"));
+        e.value = address(x, p + size / 2);
+        e.tag = x->wide ? (int64_t)address(x, p) : (int32_t)word(x, p);
+        if (e.tag == DT_NULL)
+            break;
+        ret->v[ret->n++] = e;
+    }
+    return 0;
+}
+
+/* Names of libraries and versions are the last texts that linkers put into the table, and the version tables follow: what is
+ * read from there on mostly serves them all. */
+static void look_ahead(struct reading *x)
+{
+    uint64_t from = x->strtab_end - x->strtab > TEXTS_LAST ? x->strtab_end - TEXTS_LAST : x->strtab;
+
+    reader_at(x->r, from, x->strtab_end - from);
+}
+
+static void find_strings(struct reading *x, const struct entries *l)
+{
+    uint64_t strtab = 0, strsz = 0, end = 0;
+
+    for (size_t i = 0; i < l->n; i++) {
+        strtab = l->v[i].tag == DT_STRTAB ? l->v[i].value : strtab;
+        strsz = l->v[i].tag == DT_STRSZ ? l->v[i].value : strsz;
     }
     if (reading_offset(x, strtab, &x->strtab, &end))
         x->strtab_end = strsz && end - x->strtab > strsz ? x->strtab + strsz : end;
     x->o->tables.strtab = x->strtab;
     x->o->tables.strsz = x->strtab_end - x->strtab;
-    for (int i = 0; i < n && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL; i++)
-        read_entry(x, &dyn);
-    if (x->o->runpath) { /* the loader forgets DT_RPATH then */
-        free(x->o->rpath);
-        x->o->rpath = NULL;
+    if (x->o->tables.strsz)
+        look_ahead(x);
+}
+
+static int read_dynamic(struct reading *x, const struct segment *s)
+{
+    struct entries l = { 0 };
+    int rc = read_entries(x, s, &l);
+
+    if (rc == 0) {
+        x->o->dynamic = true;
+        find_strings(x, &l);
+        for (size_t i = 0; i < l.n; i++)
+            read_entry(x, &l.v[i]);
+        if (x->o->runpath) { /* the loader forgets DT_RPATH then */
+            free(x->o->rpath);
+            x->o->rpath = NULL;
+        }
     }
-    return 0;
+    free(l.v);
+    return rc;
 }
 
 /* ---- the whole ---- */
 
-static int read_segments(struct reading *x)
+static int read_object(struct reading *x)
 {
-    GElf_Phdr p;
-
-    if (check_loads(x))
+    if (read_segments(x))
         return -1;
-    for (size_t i = 0; i < x->n_phdrs && gelf_getphdr(x->elf, (int)i, &p); i++) {
-        if (p.p_type == PT_INTERP && !x->o->interp)
-            x->o->interp = reader_string(&x->r, p.p_offset, p.p_offset + p.p_filesz);
-        if (p.p_type == PT_NOTE || p.p_type == PT_GNU_PROPERTY)
-            read_notes(x, &p);
-        if (p.p_type == PT_DYNAMIC && !x->o->dynamic && read_dynamic(x, &p))
+    for (size_t i = 0; i < x->segments.n; i++) {
+        const struct segment *s = &x->segments.v[i];
+
+        if (s->type == PT_INTERP && !x->o->interp)
+            x->o->interp = reader_string(x->r, s->offset, s->offset + s->filesz);
+        if (s->type == PT_NOTE || s->type == PT_GNU_PROPERTY)
+            reading_note(x, s);
+        if (s->type == PT_DYNAMIC && !x->o->dynamic && read_dynamic(x, s))
             return -1;
     }
     reading_versions(x);
     return 0;
 }
 
-int object_read_fd(int fd, const struct stat *st, const char *path, bool images, struct object *ret,
+int object_read_open(struct reader *r, const struct stat *st, const char *path, bool images, struct object *ret,
                    char **ret_problem)
 {
     struct object o = { 0 };
-    struct reading x;
-    int rc;
+    struct reading x = { .r = r, .o = &o };
+    int rc = read_object(&x);
 
-    memset(&x, 0, offsetof(struct reading, r));
-    x.o = &o;
-    reader_init(&x.r, fd, (uint64_t)st->st_size);
-    rc = read_header(&x) || read_segments(&x) ? -1 : 0;
     if (rc == 0 && images)
-        images_of_elf(x.elf, &x.r, &o.images);
-    elf_end(x.elf);
+        images_of_elf(&x);
+    free(x.segments.v);
     if (rc) {
         object_release(&o);
         *ret_problem = x.problem;
@@ -381,15 +396,17 @@ int object_read(const char *path, bool images, struct object *ret, struct err *e
 {
     const char *what = NULL;
     char *why = NULL;
+    struct reader r;
     struct stat st;
     int fd = open_calmly(path, &st, &what), rc;
 
     if (fd < 0)
         return err_sys(err, errno == ENOENT || errno == ENOTDIR ? CODE_NOTFOUND : errno == EACCES ? CODE_PERM : CODE_IO,
                        "cannot open '%s'", path);
+    reader_init(&r, fd, (uint64_t)st.st_size);
     if (what)
         rc = err_set(err, CODE_DATA, "'%s' is %s, not an ELF object", path, what);
-    else if ((rc = object_read_fd(fd, &st, path, images, ret, &why)))
+    else if ((rc = object_read_open(&r, &st, path, images, ret, &why)))
         err_set(err, CODE_DATA, "'%s' is %s, not an ELF object that can be loaded", path, why);
     free(why);
     close(fd);
@@ -415,12 +432,15 @@ void object_copy(struct object *dst, const struct object *src)
     memset(&o.images, 0, sizeof(o.images));
     strv_copy(&o.needed, &src->needed);
     strv_copy(&o.audit, &src->audit);
-    strv_copy(&o.versions, &src->versions);
+    o.texts = NULL;
+    for (size_t i = 0; i < src->versions.n; i++)
+        object_add_version(&o, put(&o.texts, src->versions.v[i], strlen(src->versions.v[i])));
     for (size_t i = 0; i < src->filters.n; i++)
         *VEC_ADD(&o.filters) =
             (struct filter){ xstrdup(src->filters.v[i].name), src->filters.v[i].after, src->filters.v[i].auxiliary };
     for (size_t i = 0; i < src->needs.n; i++)
-        *VEC_ADD(&o.needs) = (struct version_need){ xstrdup(src->needs.v[i].file), xstrdup(src->needs.v[i].version),
+        *VEC_ADD(&o.needs) = (struct version_need){ put(&o.texts, src->needs.v[i].file, strlen(src->needs.v[i].file)),
+                                                    put(&o.texts, src->needs.v[i].version, strlen(src->needs.v[i].version)),
                                                     src->needs.v[i].weak, src->needs.v[i].index };
     for (size_t i = 0; i < src->version_index.n; i++)
         *VEC_ADD(&o.version_index) = src->version_index.v[i];
@@ -447,10 +467,13 @@ void object_release(struct object *o)
         free(o->filters.v[i].name);
     free(o->filters.v);
     strv_release(&o->audit);
-    strv_release(&o->versions);
+    free(o->versions.v);
     free(o->version_index.v);
-    needs_clear(o);
     free(o->needs.v);
+    for (struct texts *t = o->texts, *next; t; t = next) {
+        next = t->next;
+        free(t);
+    }
     images_release(&o->images);
     memset(o, 0, sizeof(*o));
 }

@@ -10,19 +10,21 @@ void reader_init(struct reader *r, int fd, uint64_t size)
 {
     r->fd = fd;
     r->size = size;
-    r->last = 0;
+    r->last = r->hot = 0;
     for (unsigned i = 0; i < READER_VIEWS; i++)
         r->views[i].n = 0;
     r->window = READER_MAX;
 }
 
 /* What a view holds from off on, and how much; NULL when none holds any. The view read last is asked first. */
-static const uint8_t *held(const struct reader *r, uint64_t off, size_t *ret_n)
+static const uint8_t *held(struct reader *r, uint64_t off, size_t *ret_n)
 {
     for (unsigned i = 0; i < READER_VIEWS; i++) {
-        const struct view *v = &r->views[(r->last + READER_VIEWS - i) % READER_VIEWS];
+        unsigned k = (r->last + READER_VIEWS - i) % READER_VIEWS;
+        const struct view *v = &r->views[k];
 
         if (off >= v->at && off - v->at < v->n) {
+            r->hot = k;
             *ret_n = v->n - (size_t)(off - v->at);
             return v->buf + (off - v->at);
         }
@@ -30,7 +32,7 @@ static const uint8_t *held(const struct reader *r, uint64_t off, size_t *ret_n)
     return NULL;
 }
 
-const uint8_t *reader_at(struct reader *r, uint64_t off, size_t n)
+const uint8_t *reader_fetch(struct reader *r, uint64_t off, size_t n)
 {
     const uint8_t *p;
     struct view *v;
@@ -42,7 +44,7 @@ const uint8_t *reader_at(struct reader *r, uint64_t off, size_t n)
     p = held(r, off, &have);
     if (p && have >= n)
         return p;
-    r->last = (r->last + 1) % READER_VIEWS;
+    r->hot = r->last = (r->last + 1) % READER_VIEWS;
     v = &r->views[r->last];
     do
         got = pread(r->fd, v->buf, n > r->window ? n : r->window, (off_t)off);
@@ -52,7 +54,7 @@ const uint8_t *reader_at(struct reader *r, uint64_t off, size_t n)
     return v->n >= n ? v->buf : NULL;
 }
 
-char *reader_string(struct reader *r, uint64_t off, uint64_t end)
+const char *reader_text(struct reader *r, uint64_t off, uint64_t end, size_t *ret_n)
 {
     const uint8_t *p, *nul;
     size_t n, have;
@@ -69,7 +71,16 @@ char *reader_string(struct reader *r, uint64_t off, uint64_t end)
         p = reader_at(r, off, n);
         nul = p ? memchr(p, 0, n) : NULL;
     }
-    return nul ? xstrndup((const char *)p, (size_t)(nul - p)) : NULL;
+    *ret_n = nul ? (size_t)(nul - p) : 0;
+    return nul ? (const char *)p : NULL;
+}
+
+char *reader_string(struct reader *r, uint64_t off, uint64_t end)
+{
+    size_t n;
+    const char *s = reader_text(r, off, end, &n);
+
+    return s ? xstrndup(s, n) : NULL;
 }
 
 int open_calmly(const char *path, struct stat *ret_st, const char **ret_what)

@@ -272,7 +272,7 @@ void search_list(struct search *s, struct list *l, const char *path, const char 
 void search_init(struct search *s, struct closure *c, const struct loader *l, const char *cwd, bool images,
                  struct symbols *symbols)
 {
-    memset(s, 0, sizeof(*s));
+    memset(s, 0, offsetof(struct search, r));
     s->c = c;
     s->l = l;
     s->cwd = cwd;
@@ -329,5 +329,5 @@ void search_release(struct search *s)
     loader_release(&s->own);
     free(s->interp);
     cache_close(&s->cache);
-    memset(s, 0, sizeof(*s));
+    memset(s, 0, offsetof(struct search, r));
 }

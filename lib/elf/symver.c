@@ -1,119 +1,113 @@
-/* DT_VERNEED and DT_VERDEF. */
+/* DT_VERNEED and DT_VERDEF: System V gABI and the LSB's "Symbol Versioning". Their records are alike in both classes. */
 #include "config.h"
 
-#include <stdlib.h>
 #include <elf.h>
-#include <gelf.h>
-#include <libelf.h>
 #include "elf/object_priv.h"
 
-#define VERSIONS_FIRST ((uint64_t)4 << 10)
-#define VERSIONS_MAX ((uint64_t)16 << 20)
+enum { NEED = 16, NEED_AUX = 16, DEF = 20, DEF_AUX = 8 }; /* bytes of a record */
+#define STEPS_MAX (4 * NAMES_MAX)
 
-/* The table at addr, of which the file tells no size: at most n bytes of what its segment has from there on. */
-static Elf_Data *chunk(struct reading *x, uint64_t addr, Elf_Type type, uint64_t n, bool *ret_all)
+/* A table of which the file tells no size: it ends with its segment. Numbers and offsets come from the file, so every step
+ * goes forward and the steps are counted. */
+struct chain { uint64_t off, end; size_t steps; };
+
+static bool find_table(const struct reading *x, uint64_t addr, struct chain *ret)
 {
-    uint64_t off, end;
+    *ret = (struct chain){ 0 };
+    return addr && reading_offset(x, addr, &ret->off, &ret->end);
+}
 
-    *ret_all = true;
-    if (!addr || !reading_offset(x, addr, &off, &end) || off >= x->r.size)
+/* The record `at` bytes behind off; NULL: there is none. */
+static const uint8_t *record(struct reading *x, struct chain *c, uint64_t off, uint64_t at, size_t n)
+{
+    if (c->steps++ >= STEPS_MAX || off > c->end || at > c->end - off || c->end - off - at < n)
         return NULL;
-    end = end < x->r.size ? end : x->r.size;
-    *ret_all = end - off <= n;
-    return elf_getdata_rawchunk(x->elf, (int64_t)off, *ret_all ? end - off : n, type);
+    return reader_at(x->r, off + at, n);
 }
 
-/* Both readers give false when the table goes on behind d. Numbers and offsets come from the file: every step goes
- * forward and the names are counted. */
-static bool take_needs(struct reading *x, Elf_Data *d)
+/* The versions that are needed of one file; false: the table is damaged from here on. */
+static bool take_needs(struct reading *x, struct chain *c, const char *file, uint64_t off, uint64_t at, unsigned n)
 {
-    uint64_t off = 0;
-    GElf_Verneed need;
-    GElf_Vernaux aux;
+    while (n-- && x->o->needs.n < NAMES_MAX) {
+        const uint8_t *p = record(x, c, off, at, NEED_AUX);
+        uint32_t name, next;
+        uint16_t flags, index;
+        const char *version;
 
-    for (size_t i = 0; i < x->n_verneed && x->o->needs.n < NAMES_MAX; i++) {
-        uint64_t a;
-        char *file;
-        bool inside = true;
-
-        if (off >= d->d_size || !gelf_getverneed(d, (int)off, &need))
+        if (!p)
             return false;
-        file = reading_string(x, need.vn_file);
-        a = off + need.vn_aux;
-        for (size_t j = 0; file && j < need.vn_cnt && x->o->needs.n < NAMES_MAX; j++) {
-            char *version;
-
-            inside = a < d->d_size && gelf_getvernaux(d, (int)a, &aux);
-            if (!inside)
-                break;
-            version = reading_string(x, aux.vna_name);
-            if (version)
-                *VEC_ADD(&x->o->needs) = (struct version_need){ xstrdup(file), version, (aux.vna_flags & 2) != 0,
-                                                                     aux.vna_other };
-            if (!aux.vna_next)
-                break;
-            a += aux.vna_next;
-        }
-        free(file);
-        if (!inside)
-            return false;
-        if (!need.vn_next)
+        flags = half(x, p + 4);
+        index = half(x, p + 6);
+        name = word(x, p + 8);
+        next = word(x, p + 12);
+        version = reading_text(x, name);
+        if (version)
+            *VEC_ADD(&x->o->needs) = (struct version_need){ file, version, (flags & VER_FLG_WEAK) != 0, index };
+        if (!next)
             break;
-        off += need.vn_next;
+        at += next;
     }
     return true;
 }
 
-static bool take_versions(struct reading *x, Elf_Data *d)
+static void read_needs(struct reading *x)
 {
-    uint64_t off = 0;
-    GElf_Verdef def;
-    GElf_Verdaux aux;
+    struct chain c;
+    bool whole = find_table(x, x->verneed, &c);
 
-    for (size_t i = 0; i < x->n_verdef && x->o->versions.n < NAMES_MAX; i++) {
-        char *name;
+    for (uint64_t i = 0; whole && i < x->n_verneed && x->o->needs.n < NAMES_MAX; i++) {
+        const uint8_t *p = record(x, &c, c.off, 0, NEED);
+        uint32_t name, aux, next;
+        uint16_t n;
+        const char *file;
 
-        if (off >= d->d_size || !gelf_getverdef(d, (int)off, &def))
-            return false;
-        if (off + def.vd_aux >= d->d_size || !gelf_getverdaux(d, (int)(off + def.vd_aux), &aux))
-            return false;
-        name = reading_string(x, aux.vda_name);
+        if (!p)
+            return;
+        n = half(x, p + 2);
+        name = word(x, p + 4);
+        aux = word(x, p + 8);
+        next = word(x, p + 12);
+        file = reading_text(x, name);
+        whole = !file || take_needs(x, &c, file, c.off, aux, n);
+        if (!next)
+            return;
+        c.off += next;
+    }
+}
+
+static void read_definitions(struct reading *x)
+{
+    struct chain c;
+    bool there = find_table(x, x->verdef, &c);
+
+    for (uint64_t i = 0; there && i < x->n_verdef && x->o->versions.n < NAMES_MAX; i++) {
+        const uint8_t *p = record(x, &c, c.off, 0, DEF);
+        uint16_t flags, index;
+        uint32_t aux, next;
+        const char *name;
+
+        if (!p)
+            return;
+        flags = half(x, p + 2);
+        index = half(x, p + 4);
+        aux = word(x, p + 12);
+        next = word(x, p + 16);
+        p = record(x, &c, c.off, aux, DEF_AUX);
+        if (!p)
+            return;
+        name = reading_text(x, word(x, p));
         if (name) {
-            strv_add(&x->o->versions, name);
-            *VEC_ADD(&x->o->version_index) = def.vd_flags & VER_FLG_BASE ? 0 : def.vd_ndx;
+            object_add_version(x->o, name);
+            *VEC_ADD(&x->o->version_index) = flags & VER_FLG_BASE ? 0 : index;
         }
-        free(name);
-        if (!def.vd_next)
-            break;
-        off += def.vd_next;
+        if (!next)
+            return;
+        c.off += next;
     }
-    return true;
-}
-
-void needs_clear(struct object *o)
-{
-    for (size_t i = 0; i < o->needs.n; i++) {
-        free(o->needs.v[i].file);
-        free(o->needs.v[i].version);
-    }
-    o->needs.n = 0;
 }
 
 void reading_versions(struct reading *x)
 {
-    bool all = false, done = false;
-    Elf_Data *d;
-
-    for (uint64_t n = VERSIONS_FIRST; x->n_verneed && !done && !all && n <= VERSIONS_MAX; n *= 16) {
-        needs_clear(x->o);
-        d = chunk(x, x->verneed, ELF_T_VNEED, n, &all);
-        done = !d || take_needs(x, d);
-    }
-    all = done = false;
-    for (uint64_t n = VERSIONS_FIRST; x->n_verdef && !done && !all && n <= VERSIONS_MAX; n *= 16) {
-        strv_release(&x->o->versions);
-        x->o->version_index.n = 0;
-        d = chunk(x, x->verdef, ELF_T_VDEF, n, &all);
-        done = !d || take_versions(x, d);
-    }
+    read_needs(x);
+    read_definitions(x);
 }
