@@ -125,6 +125,27 @@ static void sets(struct sheet *s, const struct gpu_images *l)
     lto_row(s, l);
 }
 
+/* ---- clang's offload binaries: a row for each producer ---- */
+
+static void offload_row(struct sheet *s, const struct offload_images *l, enum offload_producer producer)
+{
+    static const char *const what[] = { [OFFLOAD_OPENMP] = "OpenMP", [OFFLOAD_CUDA] = "CUDA by clang, not linked",
+                                        [OFFLOAD_HIP] = "HIP, not linked", [OFFLOAD_SYCL] = "SYCL" };
+    struct row r = { .what = what[producer] };
+
+    for (size_t i = 0; i < l->n; i++) {
+        const struct offload_image *o = &l->v[i];
+
+        if (o->producer != producer)
+            continue;
+        strv_add(o->form == OFFLOAD_CODE ? &r.sass : o->form == OFFLOAD_PTX ? &r.ptx : &r.lto, o->target);
+        r.containers += o->count;
+    }
+    if (r.containers)
+        put(s, &r);
+    release(&r);
+}
+
 int check_images(const char *path, bool each, bool jsonl)
 {
     struct sheet s = { .jsonl = jsonl };
@@ -142,6 +163,8 @@ int check_images(const char *path, bool each, bool jsonl)
     if (l.bundles)
         put(&s, &(struct row){ l.bundles, l.hip, { 0 }, { 0 }, NULL, NULL,
                                l.hip_unread ? "HIP, some compressed and not read" : "HIP" });
+    for (int i = OFFLOAD_OPENMP; i <= OFFLOAD_SYCL; i++)
+        offload_row(&s, &l.offload, (enum offload_producer)i);
     if (!jsonl && s.rows)
         table_print(s.t, stdout);
     if (!s.rows)

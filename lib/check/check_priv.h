@@ -119,6 +119,11 @@ int hip_runs(const char *target, const char *gpu);
  * known. */
 int hip_each(const struct check_case *c, struct findings *out, struct err *err);
 
+/* ---- openmp.c: OpenMP's device code, as clang has it ---- */
+
+/* A finding for each object with code of which no GPU of the node runs any. -1 (with err) when there is code and no GPU is known. */
+int openmp_each(const struct check_case *c, struct findings *out, struct err *err);
+
 /* "GPU 'NVIDIA H200' (9.0)"; owned */
 char *gpu_words(const struct facts_gpu *g);
 

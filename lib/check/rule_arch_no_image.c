@@ -72,13 +72,14 @@ static void judge(const struct check_case *c, const char *path, const struct gpu
 
 static int eval(const struct check_case *c, struct findings *out, struct err *err)
 {
-    return hip_each(c, out, err) || arch_each(c, judge, out, err) ? -1 : 0;
+    return hip_each(c, out, err) || openmp_each(c, out, err) || arch_each(c, judge, out, err) ? -1 : 0;
 }
 
 const struct rule rule_arch_no_image = {
     .name = "arch-no-image",
     .doc = "a binary holds no code that a GPU of the node runs: neither SASS nor PTX, judged by container (translation unit), "
-           "libraries that choose by themselves (cuBLAS, cuDNN, NCCL, ...) as a whole; for AMD's GPUs no HIP target",
+           "libraries that choose by themselves (cuBLAS, cuDNN, NCCL, ...) as a whole; for AMD's GPUs no HIP target; code of OpenMP "
+           "for no GPU of the node is a warning",
     .level = LEVEL_ERROR,
     .scope = SCOPE_NODE,
     .inputs = CHECK_FACTS | CHECK_RESOLUTION,

@@ -7,6 +7,7 @@
 
 #define MEMBERS_MAX 200000
 #define SECTIONS_MAX 200000
+#define SHT_LLVM_OFFLOADING 0x6FFF4C0Bu
 
 struct member { uint64_t off, size; };
 
@@ -44,7 +45,7 @@ static void object(struct scan *s, const struct member *m)
         uint64_t off = get64(p + 24), size = get64(p + 32), name = get32(p);
         char *text;
 
-        if (get32(p + 4) != SHT_PROGBITS || off > m->size || m->size - off < size || name >= names_size)
+        if ((get32(p + 4) != SHT_PROGBITS && get32(p + 4) != SHT_LLVM_OFFLOADING) || off > m->size || m->size - off < size || name >= names_size)
             continue;
         text = reader_string(s->r, m->off + names_off + name, m->off + names_off + names_size);
         if (text)

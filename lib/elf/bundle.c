@@ -11,16 +11,22 @@
 #define MAGIC "__CLANG_OFFLOAD_BUNDLE__"
 #define MAGIC_SIZE 24
 #define PACKED_MAGIC "CCOB"
-#define TARGETS_MAX 1024
 #define HEAD_MAX 65536 /* of an unpacked bundle: its table stands at its start */
 #define BUNDLES_MAX 100000
+
+bool target_word(const char *s)
+{
+    size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:+-");
+
+    return n && n < 128 && s[n] == '\0';
+}
 
 /* "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-" -> "gfx90a:xnack-"; the host's entry has no code. */
 static void add_target(struct scan *s, const char *id)
 {
     const char *gfx = strstr(id, "gfx");
 
-    if (gfx && utf8_valid(gfx, strlen(gfx)) && s->out->hip.n < TARGETS_MAX && !strv_has(&s->out->hip, gfx))
+    if (gfx && target_word(gfx) && s->out->hip.n < TARGETS_MAX && !strv_has(&s->out->hip, gfx))
         strv_add(&s->out->hip, gfx);
 }
 

@@ -21,6 +21,14 @@ struct gpu_image {
     bool link_stub;           /* nvcc's device-link container: never judge by it */
     uint16_t toolkit;         /* that built it at the least, 130 for 13.0; 0 unknown */
 };
+enum offload_producer { OFFLOAD_OPENMP, OFFLOAD_CUDA, OFFLOAD_HIP, OFFLOAD_SYCL };
+enum offload_form { OFFLOAD_CODE, OFFLOAD_PTX, OFFLOAD_IR }; /* machine code, PTX, LLVM IR or SPIR-V */
+struct offload_image {        /* device images in clang's .llvm.offloading of one producer, form and target */
+    enum offload_producer producer;
+    enum offload_form form;
+    uint32_t count;
+    char *target;             /* "sm_90", "gfx90a:xnack-"; the triple where there is no architecture, "spirv64" */
+};
 struct gpu_images {
     struct gpu_image *v;
     size_t n, cap;
@@ -28,6 +36,7 @@ struct gpu_images {
     char *toolkit;            /* highest toolkit that built an image, "13.0"; NULL unknown */
     struct strv hip;          /* targets of HIP code, "gfx90a:xnack-"; those of all bundles, each once */
     uint32_t bundles, hip_unread; /* HIP bundles; of these compressed in a way that this build does not read */
+    struct offload_images { struct offload_image *v; size_t n, cap; } offload; /* OpenMP's code of a program; the others' is not linked */
 };
 
 /* ---- one object ------------------------------------------------------------------------------------ */
@@ -72,7 +81,7 @@ struct object {
 int object_read(const char *path, bool images, struct object *ret, struct err *err);
 void object_copy(struct object *dst, const struct object *src);
 void object_release(struct object *o);
-/* The images alone, also of a bare .fatbin or .cubin file, a HIP bundle or a static library. CODE_DATA: none of these. */
+/* The images alone, also of a bare .fatbin or .cubin file, a HIP bundle, an offload binary or a static library. CODE_DATA: none of these. */
 int images_read(const char *path, struct gpu_images *ret, struct err *err);
 void images_release(struct gpu_images *l);
 

@@ -194,7 +194,9 @@ bool scan_section(struct scan *s, const char *name, uint64_t off, uint64_t size)
     if (relocatable || str_eq(name, ".nv_fatbin"))
         scan_region(s, off, size, relocatable);
     else if (str_eq(name, ".hip_fatbin"))
-        scan_bundles(s, off, size);
+        (is_offload(s->r, off) ? scan_offload : scan_bundles)(s, off, size);
+    else if (str_eq(name, ".llvm.offloading"))
+        scan_offload(s, off, size);
     else
         return false;
     return true;
@@ -352,6 +354,9 @@ int images_read(const char *path, struct gpu_images *ret, struct err *err)
         finish(&s);
     } else if (is_bundle(&r, 0)) {
         scan_bundles(&s, 0, r.size);
+    } else if (is_offload(&r, 0)) {
+        scan_offload(&s, 0, r.size);
+        finish(&s);
     } else if (scan_archive(&s)) {
         finish(&s);
     } else if (bare_cubin(&s)) {
@@ -375,5 +380,8 @@ void images_release(struct gpu_images *l)
     free(l->v);
     free(l->toolkit);
     strv_release(&l->hip);
+    for (size_t i = 0; i < l->offload.n; i++)
+        free(l->offload.v[i].target);
+    free(l->offload.v);
     memset(l, 0, sizeof(*l));
 }

@@ -17,6 +17,12 @@ bool scan_section(struct scan *s, const char *name, uint64_t off, uint64_t size)
 /* Offload bundles of HIP: names of their targets into out->hip (bundle.c). */
 void scan_bundles(struct scan *s, uint64_t off, uint64_t size);
 bool is_bundle(struct reader *r, uint64_t off);
+/* Clang's offload binaries, one behind the other (offload.c). */
+void scan_offload(struct scan *s, uint64_t off, uint64_t size);
+bool is_offload(struct reader *r, uint64_t off);
+enum { TARGETS_MAX = 1024 }; /* distinct ones of a file */
+/* Letters, digits and "_.:+-" alone, 1 to 127 of them: what compilers call a target. */
+bool target_word(const char *s);
 /* Members of a static library (archive.c); false: it is none. */
 bool scan_archive(struct scan *s);
 

@@ -451,6 +451,10 @@ void object_copy(struct object *dst, const struct object *src)
     strv_copy(&o.images.hip, &src->images.hip);
     o.images.bundles = src->images.bundles;
     o.images.hip_unread = src->images.hip_unread;
+    for (size_t i = 0; i < src->images.offload.n; i++) {
+        *VEC_ADD(&o.images.offload) = src->images.offload.v[i];
+        o.images.offload.v[i].target = xstrdup(src->images.offload.v[i].target);
+    }
     *dst = o;
 }
 

@@ -1,5 +1,5 @@
-/* Any bytes as a HIP bundle. The first byte says how they are given: plain behind the magic, behind the magic of a compressed
- * bundle, or compressed here by zlib with a true header of each version. */
+/* Any bytes as a HIP bundle or an offload binary. The first byte says how they are given: plain behind the magic, behind the magic of
+ * a compressed bundle, compressed here by zlib with a true header of each version, or behind the magic of an offload binary. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -48,12 +48,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         close(fd);
         return 0;
     }
-    form = *data++ % 5;
+    form = *data++ % 6;
     size--;
-    if (form > 1) {
+    if (form > 1 && form < 5) {
         add_packed(&t, data, size, form - 1);
     } else {
-        str_add(&t, form ? "CCOB" : "__CLANG_OFFLOAD_BUNDLE__");
+        str_add(&t, form == 5 ? "\x10\xFF\x10\xAD" : form ? "CCOB" : "__CLANG_OFFLOAD_BUNDLE__");
         str_addn(&t, (const char *)data, size);
     }
     if (write(fd, t.s, t.len) != (ssize_t)t.len)
@@ -62,6 +62,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (images_read(path, &l, NULL) == 0) {
         for (size_t i = 0; i < l.hip.n; i++)
             if (!str_starts(l.hip.v[i], "gfx") || !utf8_valid(l.hip.v[i], strlen(l.hip.v[i])))
+                abort();
+        for (size_t i = 0; i < l.offload.n; i++)
+            if (!*l.offload.v[i].target || strpbrk(l.offload.v[i].target, "\"\\\n") || !l.offload.v[i].count)
                 abort();
         images_release(&l);
     } else if (t.len >= 24) { /* what a magic wants to be known by */

@@ -101,6 +101,59 @@ static void arch_of_amd(void **state)
     end(&s);
 }
 
+static void add_openmp(struct scene *s, enum offload_form form, const char *target)
+{
+    *VEC_ADD(&closure(s)->libs.v[0].object.images.offload) =
+        (struct offload_image){ OFFLOAD_OPENMP, form, 1, xstrdup(target) };
+}
+
+static void arch_of_openmp(void **state)
+{
+    static const struct { const char *gpu, *words; } rows[] = { /* words NULL: some code runs there */
+        { "gpu=9.0", NULL }, { "gpu=8.6", NULL }, { "gpu=gfx90a", NULL }, { "gpu=gfx1030", "none for AMD GPU gfx1030" },
+        { "gpu=7.5", "none for a GPU of compute capability 7.5" }, { "gpu=12.0", "none for a GPU of compute capability 12.0" },
+    };
+    const struct finding *f;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    add_openmp(&s, OFFLOAD_CODE, "sm_80");
+    add_openmp(&s, OFFLOAD_CODE, "sm_90a");
+    add_openmp(&s, OFFLOAD_CODE, "gfx90a:xnack-");
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        assert_int_equal(facts_assume(&s.f, rows[i].gpu, NULL), 0);
+        if (!rows[i].words) {
+            assert_int_equal(judge(&s), 0);
+            continue;
+        }
+        f = only(&s, "arch-no-image");
+        assert_int_equal(f->level, LEVEL_WARN);
+        assert_string_equal(f->hint, "openmp");
+        says(f, "'app' has OpenMP device code for sm_80 sm_90a gfx90a:xnack-, none for ");
+        says(f, rows[i].words);
+    }
+    s.c.received = (char *[]){ (char *)"OMP_TARGET_OFFLOAD=mandatory", NULL };
+    f = only(&s, "arch-no-image");
+    assert_int_equal(f->level, LEVEL_ERROR);
+    says(f, "MANDATORY");
+    s.c.received = (char *[]){ (char *)"OMP_TARGET_OFFLOAD=DISABLED", NULL };
+    assert_int_equal(judge(&s), 0);
+    s.c.received = NULL;
+    add_openmp(&s, OFFLOAD_IR, "sm_60"); /* compiled for any NVIDIA GPU */
+    assert_int_equal(judge(&s), 0);
+    assert_int_equal(facts_assume(&s.f, "gpu=none", NULL), 0);
+    judge(&s);
+    assert_non_null(strstr(not_checked(&s, "arch-no-image"), "has OpenMP device code, but the node has no GPU"));
+    end(&s);
+    begin(&s); /* what is not linked is not judged */
+    *VEC_ADD(&closure(&s)->libs.v[0].object.images.offload) =
+        (struct offload_image){ OFFLOAD_CUDA, OFFLOAD_CODE, 1, xstrdup("sm_80") };
+    assert_int_equal(facts_assume(&s.f, "gpu=7.5", NULL), 0);
+    assert_int_equal(judge(&s), 0);
+    end(&s);
+}
+
 static void arch_not_known(void **state)
 {
     struct scene s;
@@ -262,6 +315,7 @@ int main(void)
         cmocka_unit_test(arch),
         cmocka_unit_test(arch_by_variables),
         cmocka_unit_test(arch_of_amd),
+        cmocka_unit_test(arch_of_openmp),
         cmocka_unit_test(arch_not_known),
         cmocka_unit_test(arch_per_container),
         cmocka_unit_test(driver),

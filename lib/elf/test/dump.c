@@ -84,6 +84,8 @@ static int print_images(const char *path)
     }
     for (size_t i = 0; i < l.hip.n; i++)
         printf("hip %s\n", l.hip.v[i]);
+    for (size_t i = 0; i < l.offload.n; i++)
+        printf("offload %d %d %s %u\n", (int)l.offload.v[i].producer, (int)l.offload.v[i].form, l.offload.v[i].target, l.offload.v[i].count);
     images_release(&l);
     return 0;
 }
