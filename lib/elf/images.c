@@ -244,7 +244,7 @@ static void finish(struct scan *s)
 
 static bool is_gpu_name(const uint8_t *p, size_t n)
 {
-    static const char *const names[] = { ".nv_fatbin", "__nv_relfatbin", ".hip_fatbin", ".nvFatBinSegment" };
+    static const char *const names[] = { ".nv_fatbin", "__nv_relfatbin", ".hip_fatbin", ".nvFatBinSegment", ".llvm.offloading" };
 
     for (size_t i = 0; i < COUNT(names); i++)
         if (n >= strlen(names[i]) && !memcmp(p, names[i], strlen(names[i])))
