@@ -38,6 +38,19 @@ void show_requires(const struct pin *p)
     str_release(&t);
 }
 
+static void show_targets(const struct pin_object *o, const char *what, const struct strv *l)
+{
+    struct str t = { 0 };
+
+    if (!l->n)
+        return;
+    str_addf(&t, "%s: %s", path_base(o->path), what);
+    for (size_t i = 0; i < l->n; i++)
+        str_addf(&t, " %s", l->v[i]);
+    line("gpu", t.s);
+    str_release(&t);
+}
+
 static void show_gpu(const struct pin_object *o)
 {
     for (size_t i = 0; i < o->gpu.n; i++) {
@@ -56,6 +69,8 @@ static void show_gpu(const struct pin_object *o)
         line("gpu", t.s);
         str_release(&t);
     }
+    show_targets(o, "HIP", &o->hip);
+    show_targets(o, "OpenMP", &o->openmp);
 }
 
 static void show_summary(const struct pin *p)

@@ -115,6 +115,8 @@ bool devices_hidden(const struct check_case *c);
  * not, -1 depends on a feature of the GPU that is not told. Rules: LLVM, "User guide for AMDGPU backend", target ID and generic
  * processors. */
 int hip_runs(const char *target, const char *gpu);
+/* The best of what a file holds. */
+int hip_fit(const struct strv *targets, const char *gpu);
 /* Findings for each object with HIP code and each AMD GPU of the node. -1 (with err) when there is code and the GPUs are not
  * known. */
 int hip_each(const struct check_case *c, struct findings *out, struct err *err);

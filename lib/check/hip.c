@@ -61,8 +61,7 @@ int hip_runs(const char *target, const char *gpu)
     return runs;
 }
 
-/* The best of what a file holds. */
-static int fit_of(const struct strv *targets, const char *gpu)
+int hip_fit(const struct strv *targets, const char *gpu)
 {
     int best = 0;
 
@@ -85,10 +84,10 @@ static char *joined(const struct strv *l)
     return str_take(&t);
 }
 
-static void tell(const struct library *l, const struct facts_gpu *g, int fit, struct findings *out)
+static void tell(const char *path, const struct strv *targets, const struct facts_gpu *g, int fit, struct findings *out)
 {
-    char *list = joined(&l->object.images.hip), *remedy;
-    const char *path = library_name(l), *gpu = g->compute_capability;
+    char *list = joined(targets), *remedy;
+    const char *gpu = g->compute_capability;
 
     if (fit < 0) {
         remedy = xasprintf("rocminfo | grep -m1 amdgcn tells the node's features; else add --offload-arch=%s to the build", gpu);
@@ -109,26 +108,36 @@ static void tell(const struct library *l, const struct facts_gpu *g, int fit, st
     free(remedy);
 }
 
+static void each_gpu(const struct check_case *c, const char *path, const struct strv *targets, struct findings *out)
+{
+    struct strv seen = { 0 };
+
+    for (size_t i = 0; i < c->facts->gpus.n; i++) {
+        const struct facts_gpu *g = &c->facts->gpus.v[i];
+        int fit = g->compute_capability ? hip_fit(targets, g->compute_capability) : 1;
+
+        if (fit > 0 || !str_eq(g->vendor, "amd") || strv_has(&seen, g->compute_capability))
+            continue;
+        strv_add(&seen, g->compute_capability);
+        tell(path, targets, g, fit, out);
+    }
+    strv_release(&seen);
+}
+
 int hip_each(const struct check_case *c, struct findings *out, struct err *err)
 {
     struct walk w = { 0 };
+    int rc = 0;
 
-    while (walk_next(c, &w)) {
-        const struct gpu_images *images = &w.lib->object.images;
-        struct strv seen = { 0 };
+    while (rc == 0 && walk_next(c, &w)) {
+        struct gpu_images scratch = { 0 };
+        const struct gpu_images *images = library_images(c, w.lib, &scratch);
 
         if (images->hip.n && !c->facts->gpus_known)
-            return err_set(err, CODE_UNAVAILABLE, "'%s' has HIP code, but the GPUs of the node are not known", library_name(w.lib));
-        for (size_t i = 0; images->hip.n && !images->hip_unread && i < c->facts->gpus.n; i++) {
-            const struct facts_gpu *g = &c->facts->gpus.v[i];
-            int fit = g->compute_capability ? fit_of(&images->hip, g->compute_capability) : 1;
-
-            if (fit > 0 || !str_eq(g->vendor, "amd") || strv_has(&seen, g->compute_capability))
-                continue;
-            strv_add(&seen, g->compute_capability);
-            tell(w.lib, g, fit, out);
-        }
-        strv_release(&seen);
+            rc = err_set(err, CODE_UNAVAILABLE, "'%s' has HIP code, but the GPUs of the node are not known", library_name(w.lib));
+        else if (images->hip.n && !images->hip_unread)
+            each_gpu(c, library_name(w.lib), &images->hip, out);
+        images_release(&scratch);
     }
-    return 0;
+    return rc;
 }

@@ -86,14 +86,17 @@ int openmp_each(const struct check_case *c, struct findings *out, struct err *er
     if (offload && strcasecmp(offload, "DISABLED") == 0)
         return 0;
     while (rc == 0 && walk_next(c, &w)) {
-        char *list = targets_of(&w.lib->object.images.offload);
+        struct gpu_images scratch = { 0 };
+        const struct offload_images *code = &library_images(c, w.lib, &scratch)->offload;
+        char *list = targets_of(code);
 
         if (list && !c->facts->gpus.n)
             rc = err_set(err, CODE_UNAVAILABLE, "'%s' has OpenMP device code, but %s", library_name(w.lib),
                          c->facts->gpus_known ? "the node has no GPU" : "the GPUs of the node are not known");
-        else if (list && !any_runs(&w.lib->object.images.offload, c->facts))
+        else if (list && !any_runs(code, c->facts))
             tell(c, library_name(w.lib), list, out);
         free(list);
+        images_release(&scratch);
     }
     return rc;
 }

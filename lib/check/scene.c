@@ -90,6 +90,13 @@ static void add_image(struct gpu_images *l, enum image_kind kind, const char *na
                                       .minor = (uint16_t)(point ? atoi(point + 1) : 0) };
 }
 
+static void add_openmp(struct offload_images *l, const char *name)
+{
+    bool ir = str_starts(name, "ir:");
+
+    *VEC_ADD(l) = (struct offload_image){ OFFLOAD_OPENMP, ir ? OFFLOAD_IR : OFFLOAD_CODE, 1, xstrdup(ir ? name + 3 : name) };
+}
+
 /* One container for each set; how many there are is lost in the words only. */
 void images_of_pin(const struct pin_object *o, struct gpu_images *ret)
 {
@@ -105,15 +112,25 @@ void images_of_pin(const struct pin_object *o, struct gpu_images *ret)
             ret->toolkit = xstrdup(g->toolkit);
         }
     }
+    strv_copy(&ret->hip, &o->hip);
+    for (size_t i = 0; i < o->openmp.n; i++)
+        add_openmp(&ret->offload, o->openmp.v[i]);
 }
 
 const struct gpu_images *library_images(const struct check_case *c, const struct library *l, struct gpu_images *scratch)
 {
-    if (l->object.images.n || !c->pin || !c->resolution || !c->resolution->reused)
-        return &l->object.images;
-    for (size_t i = 0; i < c->pin->objects.n; i++)
-        if (c->pin->objects.v[i].gpu.n && str_eq(c->pin->objects.v[i].path, l->path))
-            images_of_pin(&c->pin->objects.v[i], scratch);
+    const struct gpu_images *own = &l->object.images;
+
+    if (own->n || own->hip.n || own->offload.n || !c->pin || !c->resolution || !c->resolution->reused)
+        return own;
+    for (size_t i = 0; i < c->pin->objects.n; i++) {
+        const struct pin_object *o = &c->pin->objects.v[i];
+
+        if ((o->gpu.n || o->hip.n || o->openmp.n) && str_eq(o->path, l->path)) {
+            images_of_pin(o, scratch);
+            break;
+        }
+    }
     return scratch;
 }
 

@@ -19,30 +19,68 @@ static void worse(int *fit, int other)
         *fit = other;
 }
 
-static void rank_object(const struct pin_object *o, const struct facts *f, struct rank *r, struct strv *archs)
+static void add_archs(const struct strv *names, struct strv *archs)
+{
+    for (size_t i = 0; i < names->n; i++)
+        if (!strv_has(archs, names->v[i]))
+            strv_add(archs, names->v[i]);
+}
+
+/* Of CUDA code on NVIDIA's GPUs: the worst of them; where there is none UNFIT. */
+static int cuda_fit(const struct pin_object *o, const struct gpu_images *images, const struct facts *f)
 {
     const char *isa = compat_ptx_isa_of_cuda(driver_cuda(f));
-    struct gpu_images images = { 0 };
+    int fit = FITS;
+    bool any = false;
 
-    for (size_t i = 0; i < o->gpu.n; i++)
-        for (size_t j = 0; j < o->gpu.v[i].sass.n + o->gpu.v[i].ptx.n; j++) {
-            const struct pin_gpu *g = &o->gpu.v[i];
-            const char *name = j < g->sass.n ? g->sass.v[j] : g->ptx.v[j - g->sass.n];
-
-            if (!strv_has(archs, name))
-                strv_add(archs, name);
-        }
-    images_of_pin(o, &images);
-    for (size_t i = 0; images.n && i < f->gpus.n; i++) {
+    for (size_t i = 0; i < f->gpus.n; i++) {
         struct arch_target t = { .capability = f->gpus.v[i].compute_capability, .driver_isa = isa };
         struct arch_verdict v;
 
-        if (!compat_capability(f->gpus.v[i].compute_capability))
+        any = any || str_eq(f->gpus.v[i].vendor, "nvidia") || compat_capability(t.capability);
+        if (!compat_capability(t.capability))
             continue;
-        arch_judge(&images, o->soname, &t, &v);
+        arch_judge(images, o->soname, &t, &v);
         if (v.fit != FIT_NO_CODE)
-            worse(&r->fit, v.fit == FIT_SASS ? FITS : v.fit == FIT_PTX ? COMPILES : UNFIT);
+            worse(&fit, v.fit == FIT_SASS ? FITS : v.fit == FIT_PTX ? COMPILES : UNFIT);
     }
+    return any || !f->gpus.n ? fit : UNFIT;
+}
+
+/* The same of HIP code on AMD's; code whose features may be off there counts as what is compiled. */
+static int amd_fit(const struct strv *targets, const struct facts *f)
+{
+    int fit = FITS;
+    bool any = false;
+
+    for (size_t i = 0; i < f->gpus.n; i++) {
+        const struct facts_gpu *g = &f->gpus.v[i];
+        int runs = g->compute_capability ? hip_fit(targets, g->compute_capability) : 1;
+
+        if (!str_eq(g->vendor, "amd"))
+            continue;
+        any = true;
+        worse(&fit, runs > 0 ? FITS : runs ? COMPILES : UNFIT);
+    }
+    return any || !f->gpus.n ? fit : UNFIT;
+}
+
+static void rank_object(const struct pin_object *o, const struct facts *f, struct rank *r, struct strv *archs)
+{
+    struct gpu_images images = { 0 };
+    int fit = UNFIT;
+
+    for (size_t i = 0; i < o->gpu.n; i++) {
+        add_archs(&o->gpu.v[i].sass, archs);
+        add_archs(&o->gpu.v[i].ptx, archs);
+    }
+    add_archs(&o->hip, archs);
+    images_of_pin(o, &images);
+    if (o->gpu.n)
+        fit = cuda_fit(o, &images, f);
+    if (o->hip.n && fit == UNFIT) /* code for both vendors serves where one of them does */
+        fit = amd_fit(&o->hip, f);
+    worse(&r->fit, fit);
     images_release(&images);
 }
 
@@ -52,7 +90,7 @@ static struct rank rank_of(const struct pin *p, size_t body, const struct facts 
     struct strv archs = { 0 };
 
     for (size_t i = 0; i < p->objects.n; i++)
-        if (p->objects.v[i].gpu.n)
+        if (p->objects.v[i].gpu.n || p->objects.v[i].hip.n)
             rank_object(&p->objects.v[i], f, &r, &archs);
     if (!archs.n)
         r.fit = NO_GPU_CODE;

@@ -49,6 +49,7 @@ static void fill_object(struct pin *p, const struct closure *c, size_t i, int ro
         o->mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     }
     pin_gpu_sets(&lib->object.images, &o->gpu);
+    pin_targets(&lib->object.images, o);
 }
 
 static void need_once(struct conf_ints *l, int64_t i)

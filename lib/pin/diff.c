@@ -112,6 +112,14 @@ static const struct pin_object *object(const struct pin *p, const struct pin_obj
     return NULL;
 }
 
+static void add_targets(struct str *t, const char *what, const struct strv *l)
+{
+    if (l->n)
+        str_addf(t, "%s%s", t->len ? "; " : "", what);
+    for (size_t i = 0; i < l->n; i++)
+        str_addf(t, " %s", l->v[i]);
+}
+
 static char *code(const struct pin_object *o)
 {
     struct str t = { 0 };
@@ -127,6 +135,8 @@ static char *code(const struct pin_object *o)
         if (g->toolkit)
             str_addf(&t, " (toolkit %s)", g->toolkit);
     }
+    add_targets(&t, "HIP", &o->hip);
+    add_targets(&t, "OpenMP", &o->openmp);
     return str_take(&t);
 }
 

@@ -97,6 +97,9 @@ static const struct conf_row object_rows[] = {
       .doc = "a module that is opened with RTLD_GLOBAL" },
     { .name = "gpu", .type = CONF_LIST, .offset = AT(pin_object, gpu), .sub = gpu_rows, .size = sizeof(struct pin_gpu),
       .doc = "sets of GPU images" },
+    { .name = "hip", .type = CONF_TEXTS, .offset = AT(pin_object, hip), .doc = "targets of HIP code: gfx90a:xnack-" },
+    { .name = "openmp", .type = CONF_TEXTS, .offset = AT(pin_object, openmp),
+      .doc = "targets of OpenMP's device code: sm_80, gfx90a; of LLVM IR: ir:sm_80" },
     { 0 },
 };
 /* What every variant has. */

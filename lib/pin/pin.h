@@ -33,6 +33,8 @@ struct pin_object {
     int64_t size, mtime_ns;
     char *digest;
     struct pin_gpus { struct pin_gpu *v; size_t n, cap; } gpu;
+    struct strv hip;             /* targets of its HIP code, "gfx90a:xnack-"; none where some of it cannot be read */
+    struct strv openmp;          /* of OpenMP's device code, "sm_80"; of IR "ir:sm_80" */
     bool global;                 /* a module that is opened with RTLD_GLOBAL */
 };
 struct pin_dir { char *path; int64_t mtime_ns; };

@@ -63,4 +63,7 @@ void host_modules(struct resolution *r, const struct python_modules *modules, co
 /* Unchanged since the pin: fills ret->closures from the pin and gives true. */
 bool resolution_reuse(const struct pin *p, const struct facts *f, const struct loader *l, struct resolution *ret);
 
+/* Targets of HIP and OpenMP into o. */
+void pin_targets(const struct gpu_images *l, struct pin_object *o);
+
 #endif

@@ -172,3 +172,15 @@ void pin_gpus_release(struct pin_gpus *l)
     free(l->v);
     memset(l, 0, sizeof(*l));
 }
+
+void pin_targets(const struct gpu_images *l, struct pin_object *o)
+{
+    if (!l->hip_unread)
+        strv_copy(&o->hip, &l->hip);
+    for (size_t i = 0; i < l->offload.n; i++) {
+        const struct offload_image *x = &l->offload.v[i];
+
+        if (x->producer == OFFLOAD_OPENMP)
+            strv_addf(&o->openmp, "%s%s", x->form == OFFLOAD_CODE ? "" : "ir:", x->target);
+    }
+}

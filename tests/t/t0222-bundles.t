@@ -45,6 +45,21 @@ for g in gfx906 gfx90a; do tap 0 "judged for $g" recon-check --assume gpu=$g ./l
 tap 75 'judged for a GPU that it has no code for' recon-check --assume gpu=gfx1030 ./libhip.so
 has out "'libhip.so' has no code for AMD GPU gfx1030; it holds gfx906 gfx90a:xnack-" 'told'
 has out 'add --offload-arch=gfx1030' 'with the option'
+# in a pin: what is recorded is judged where nothing is read again
+printf '.section .hip_fatbin,"a"\n.balign 4096\n.incbin "plain.hipfb"\n.section .note.GNU-stack,"",@progbits\n' >hip.s
+echo 'int main(void) { return 0; }' | $CC -xc - -xassembler hip.s -o hipapp || exit 99
+tap 0 'a pin of a program with HIP code' recon-pin capture -o hip.pin ./hipapp
+has hip.pin 'hip = [ "gfx906", "gfx90a:xnack-" ]' 'has its targets'
+tap 0 'show' recon-pin show hip.pin
+has out 'hipapp: HIP gfx906 gfx90a:xnack-' 'tells them'
+tap 0 'a GPU that it has code for' recon-check --pin hip.pin --assume gpu=gfx906
+tap 75 'one that it has none for' recon-check --pin hip.pin --assume gpu=gfx1030
+has out "'hipapp' has no code for AMD GPU gfx1030; it holds gfx906 gfx90a:xnack-" 'is told'
+sed 's/"gfx906", "gfx90a:xnack-"/"gfx1030"/' hip.pin >other.pin
+tap 0 'by the pin alone' recon-check --pin other.pin --assume gpu=gfx1030
+tap 75 'whatever the file holds' recon-check --pin other.pin --assume gpu=gfx906
+tap 1 'a difference' recon-pin diff hip.pin other.pin
+has out 'HIP gfx1030' 'is told by diff'
 elf .hip_fatbin two.hipfb libtwo.so
 tap 0 'two bundles' recon-check --format jsonl --images libtwo.so
 has out '"containers":2' 'are counted'

@@ -59,6 +59,15 @@ takes() { # GPU VARIANT
     then ok "GPU $1 takes $2"; else not_ok "GPU $1 takes $2" "$(head -c 3000 out)" "$(cat err)"; fi
 }
 env >env
+# HIP code beside CUDA code: each vendor's GPUs take their own
+cp all.pin cuda.pin
+sed "s|\(role = \"program\"; path = \"$T/plain\";\)|\1 hip = [ \"gfx90a:xnack-\", \"gfx1030\" ];|" plain.pin >amd.pin
+tap 0 'merge' recon-pin merge -o all.pin plain=plain.pin amd=amd.pin a90=a90.pin
+takes 9.0 a90
+takes gfx1030 amd
+takes gfx90a amd
+takes gfx906 plain
+mv cuda.pin all.pin
 takes 9.0 a90
 takes 8.0 a80
 takes 8.6 a80

@@ -83,6 +83,13 @@ done
 has out 'add --offload-arch=gfx1030 to the build' 'and the remedy'
 tap 75 'OpenMP that must not run on the host' env OMP_TARGET_OFFLOAD=MANDATORY recon-check --assume gpu=7.5 --assume driver.cuda=13.0 ./app
 
+tap 0 'a pin' recon-pin capture -o app.pin ./app
+has app.pin 'openmp = [ "sm_80", "gfx90a:xnack-" ]' 'has its targets'
+sed 's/openmp = \[ "sm_80", "gfx90a:xnack-" \]/openmp = [ "ir:sm_60" ]/' app.pin >ir.pin
+tap 75 'judged by the pin' env OMP_TARGET_OFFLOAD=MANDATORY recon-check --pin app.pin --assume gpu=7.5 --assume driver.cuda=13.0 --env-file /proc/self/environ
+tap 0 'IR in a pin is compiled for any GPU of its vendor' recon-check --pin ir.pin --assume gpu=7.5 --assume driver.cuda=13.0
+lacks out arch-no-image 'no warning'
+
 # clang itself, without a GPU toolkit: IR and AMD's code in objects
 clang=
 for c in clang-21 clang-20 clang-19 clang-18 clang-17 clang; do command -v $c >which && clang=$c && break; done
