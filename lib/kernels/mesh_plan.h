@@ -38,7 +38,7 @@ struct topo {
     const uint32_t *index;
     uint64_t vertices, faces, edges, halves;
     uint32_t *half;    /* half-edges by edge; an edge's in ascending order; edges by (lower vertex, higher vertex) */
-    uint32_t *first;   /* edges + 1: of edge e they are half[first[e]] .. half[first[e + 1] - 1] */
+    uint32_t *first;   /* in half's memory; edges + 1: of edge e they are half[first[e]] .. half[first[e + 1] - 1] */
     uint32_t *edge_of; /* 3 * faces: edge of a half-edge, or TOPO_NONE */
 };
 /* Refuses indices out of range (a defect of the step before) and more than 1431655764 faces. */
@@ -80,10 +80,8 @@ static inline uint32_t topo_twin(const struct topo *t, uint32_t h)
 /* ---- faces ---- */
 
 /* Twice the area's vector, in double from floats. */
-KERN_HD void face_cross(const struct recon_mesh *m, uint64_t f, double n[3])
+KERN_HD void cross_of(const float *a, const float *b, const float *c, double n[3])
 {
-    const float *a = m->xyz + 3 * (uint64_t)m->index[3 * f], *b = m->xyz + 3 * (uint64_t)m->index[3 * f + 1],
-                *c = m->xyz + 3 * (uint64_t)m->index[3 * f + 2];
     double u[3], v[3];
 
     for (int i = 0; i < 3; i++) {
@@ -93,6 +91,13 @@ KERN_HD void face_cross(const struct recon_mesh *m, uint64_t f, double n[3])
     n[0] = u[1] * v[2] - u[2] * v[1];
     n[1] = u[2] * v[0] - u[0] * v[2];
     n[2] = u[0] * v[1] - u[1] * v[0];
+}
+
+KERN_HD void face_cross(const struct recon_mesh *m, uint64_t f, double n[3])
+{
+    const uint32_t *v = m->index + 3 * f;
+
+    cross_of(m->xyz + 3 * (uint64_t)v[0], m->xyz + 3 * (uint64_t)v[1], m->xyz + 3 * (uint64_t)v[2], n);
 }
 
 KERN_HD bool face_degenerate(const uint32_t *v)
@@ -123,6 +128,7 @@ int census_report(struct recon_ctx *ctx, const struct recon_value *params, const
 int census_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
 int census_selftest(struct recon_ctx *ctx, const struct recon_kernel *kernel);
 
+int indices_fit(struct recon_ctx *ctx, const struct recon_mesh *m); /* refuses one out of range */
 /* A copy of a mesh: arrays as they are, normals and colours only when asked. */
 int mesh_copy(struct recon_ctx *ctx, const struct recon_mesh *m, bool normals, bool rgb, struct recon_mesh *ret);
 void mesh_free(struct recon_ctx *ctx, struct recon_mesh *m);

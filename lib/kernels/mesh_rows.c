@@ -78,8 +78,10 @@ const struct recon_param mesh_normals_params[] = {
     END_PARAM,
 };
 const struct recon_param mesh_simplify_params[] = {
-    { "faces", "", "wanted at most; 0: vertices says it", "0", RECON_INT, 0, 4e9, 0 },
-    { "vertices", "", "wanted at most, of those in faces; 0: faces says it", "0", RECON_INT, 0, 4e9, 0 },
+    { "faces", "", "wanted at most; 0: any number", "0", RECON_INT, 0, 4e9, 0 },
+    { "vertices", "", "wanted at most, of those in faces; 0: any number", "0", RECON_INT, 0, 4e9, 0 },
+    { "max_error", "m", "root mean square distance of a new vertex from the planes of the faces it stands for, weighted by area; 0: any",
+      "0", RECON_FLOAT, 0, 1e9, 0 },
     END_PARAM,
 };
 const struct recon_param transform_params[] = {

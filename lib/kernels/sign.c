@@ -23,15 +23,6 @@ int sign_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_
     return 0;
 }
 
-int sign_check(struct recon_ctx *ctx, const struct recon_mesh *m)
-{
-    for (uint64_t i = 0; i < 3 * m->faces; i++)
-        if (m->index[i] >= m->vertices)
-            return ctx->host->fail(ctx, CODE_DATA, "face-index-out-of-range", "mesh", "face %llu names vertex %u, %llu are there",
-                                   (unsigned long long)(i / 3), m->index[i], (unsigned long long)m->vertices);
-    return 0;
-}
-
 /* NPY 1.0: a head of a multiple of 64 bytes, then one byte a point */
 static int write_npy(struct recon_ctx *ctx, const char *file, const uint8_t *inside, uint64_t n)
 {

@@ -65,7 +65,6 @@ KERN_HD double triangle_winding(const float *a, const float *b, const float *c, 
 }
 
 int sign_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
-int sign_check(struct recon_ctx *ctx, const struct recon_mesh *m); /* indices; -1 after fail() */
 /* Tells that n of the points are inside and writes the file; inside is read only when a file is asked for. */
 int sign_tell(struct recon_ctx *ctx, uint64_t points, uint64_t n, const struct recon_value *params, const uint8_t *inside);
 /* Tells, writes the file, fills the output (NULL: nobody asks). */

@@ -12,130 +12,135 @@ uint64_t topo_bytes(uint64_t vertices, uint64_t faces)
 
 void topo_release(struct recon_ctx *ctx, struct topo *t)
 {
-    ctx->host->free(ctx, t->half);
-    ctx->host->free(ctx, t->first);
+    ctx->host->free(ctx, t->half); /* first stands behind it */
     ctx->host->free(ctx, t->edge_of);
     *t = (struct topo){ 0 };
 }
 
-static uint32_t low(const uint32_t *index, uint32_t h)
+/* A half-edge at its lower vertex: higher vertex << 32 | half-edge. */
+static uint64_t key_of(uint32_t a, uint32_t b, uint32_t h)
 {
-    uint32_t a = index[h], b = index[topo_next(h)];
-
-    return a < b ? a : b;
+    return (uint64_t)(a < b ? b : a) << 32 | h;
 }
 
-static uint32_t high(const uint32_t *index, uint32_t h)
+static void sift(uint64_t *k, uint64_t i, uint64_t n)
 {
-    uint32_t a = index[h], b = index[topo_next(h)];
+    uint64_t x = k[i];
 
-    return a < b ? b : a;
-}
-
-/* (high, h) ascending; heap sort beyond a few, so that a vertex of many edges stays cheap */
-static bool before(const uint32_t *index, uint32_t a, uint32_t b)
-{
-    uint32_t x = high(index, a), y = high(index, b);
-
-    return x < y || (x == y && a < b);
-}
-
-static void sift(const uint32_t *index, uint32_t *h, uint32_t i, uint32_t n)
-{
-    for (uint32_t k; (k = 2 * i + 1) < n; i = k) {
-        uint32_t swap;
-
-        if (k + 1 < n && before(index, h[k], h[k + 1]))
-            k++;
-        if (!before(index, h[i], h[k]))
-            return;
-        swap = h[i];
-        h[i] = h[k];
-        h[k] = swap;
+    for (uint64_t c; (c = 2 * i + 1) < n; i = c) {
+        c += c + 1 < n && k[c + 1] > k[c];
+        if (k[c] <= x)
+            break;
+        k[i] = k[c];
     }
+    k[i] = x;
 }
 
-static void sort_halves(const uint32_t *index, uint32_t *h, uint32_t n)
+/* ascending; heap sort beyond a few, so that a vertex of many edges stays cheap */
+static void sort_keys(uint64_t *k, uint64_t n)
 {
     if (n > 32) {
-        for (uint32_t i = n / 2; i-- > 0;)
-            sift(index, h, i, n);
-        for (uint32_t i = n - 1; i > 0; i--) {
-            uint32_t swap = h[0];
+        for (uint64_t i = n / 2; i-- > 0;)
+            sift(k, i, n);
+        for (uint64_t i = n - 1; i > 0; i--) {
+            uint64_t swap = k[0];
 
-            h[0] = h[i];
-            h[i] = swap;
-            sift(index, h, 0, i);
+            k[0] = k[i];
+            k[i] = swap;
+            sift(k, 0, i);
         }
         return;
     }
-    for (uint32_t i = 1; i < n; i++) {
-        uint32_t x = h[i], k = i;
+    for (uint64_t i = 1; i < n; i++) {
+        uint64_t x = k[i], j = i;
 
-        for (; k > 0 && before(index, x, h[k - 1]); k--)
-            h[k] = h[k - 1];
-        h[k] = x;
+        for (; j > 0 && x < k[j - 1]; j--)
+            k[j] = k[j - 1];
+        k[j] = x;
     }
 }
 
-static int deal(struct recon_ctx *ctx, struct topo *t, uint32_t *at)
+/* at[v]: where the keys of vertex v end, those of the one before it are in front; the keys by their vertices */
+static void deal(struct topo *t, uint32_t *at, uint64_t *key)
 {
-    const uint32_t *index = t->index;
     uint32_t sum = 0;
 
     for (uint32_t f = 0; f < t->faces; f++) {
-        const uint32_t *v = index + 3 * (uint64_t)f;
+        const uint32_t *v = t->index + 3 * (uint64_t)f;
 
-        if (v[0] >= t->vertices || v[1] >= t->vertices || v[2] >= t->vertices)
-            return ctx->host->fail(ctx, CODE_DATA, "face-index-out-of-range", "mesh", "face %u names vertex %u, %llu are there", f,
-                                   v[0] >= t->vertices ? v[0] : v[1] >= t->vertices ? v[1] : v[2], (unsigned long long)t->vertices);
-        for (uint32_t i = 0; !face_degenerate(v) && i < 3; i++)
-            at[low(index, 3 * f + i) + 1]++;
+        if (face_degenerate(v))
+            continue;
+        at[(v[0] < v[1] ? v[0] : v[1]) + 1]++;
+        at[(v[1] < v[2] ? v[1] : v[2]) + 1]++;
+        at[(v[2] < v[0] ? v[2] : v[0]) + 1]++;
     }
     for (uint64_t v = 0; v <= t->vertices; v++)
         sum = at[v] += sum;
     t->halves = sum;
-    for (uint32_t h = 0; h < 3 * t->faces; h++)
-        if (!face_degenerate(index + h / 3 * 3))
-            t->half[at[low(index, h)]++] = h; /* at[v] becomes the end of v's, which is the start of the next */
-    return 0;
+    for (uint32_t f = 0; f < t->faces; f++) {
+        const uint32_t *v = t->index + 3 * (uint64_t)f;
+
+        if (face_degenerate(v))
+            continue;
+        key[at[v[0] < v[1] ? v[0] : v[1]]++] = key_of(v[0], v[1], 3 * f); /* at[v], the begin of v's, becomes their end */
+        key[at[v[1] < v[2] ? v[1] : v[2]]++] = key_of(v[1], v[2], 3 * f + 1);
+        key[at[v[2] < v[0] ? v[2] : v[0]]++] = key_of(v[2], v[0], 3 * f + 2);
+    }
+}
+
+/* The keys, sorted, become the half-edges in the same memory: each is read before its half of the room is written. */
+static void number(struct topo *t, const uint32_t *at, const uint64_t *key)
+{
+    uint64_t from = 0;
+    uint32_t e = 0;
+
+    for (uint64_t v = 0; v < t->vertices; from = at[v++]) {
+        uint32_t high = UINT32_MAX; /* is no vertex */
+
+        for (uint64_t i = from; i < at[v]; i++) {
+            uint32_t h = (uint32_t)key[i], other = (uint32_t)(key[i] >> 32);
+
+            e += other != high;
+            high = other;
+            memcpy(t->half + i, &h, 4);
+            t->edge_of[h] = e - 1;
+        }
+    }
+    t->edges = e;
+    for (uint64_t i = t->halves; i-- > 0;)
+        t->first[t->edge_of[t->half[i]]] = (uint32_t)i;
+    t->first[t->edges] = (uint32_t)t->halves;
 }
 
 int topo_build(struct recon_ctx *ctx, const struct recon_mesh *m, struct topo *ret)
 {
     struct topo t = { .index = m->index, .vertices = m->vertices, .faces = m->faces };
-    uint32_t *at = NULL, from = 0, e = 0;
+    uint32_t *at = NULL, from = 0;
+    uint64_t *key = NULL;
 
     if (m->faces > UINT32_MAX / 3 - 1 || m->vertices >= UINT32_MAX)
         return ctx->host->fail(ctx, CODE_DATA, NULL, "mesh", "the mesh has %llu faces, at most %u are taken", (unsigned long long)m->faces,
                                UINT32_MAX / 3 - 1);
-    if (!(at = ctx->host->alloc(ctx, 4 * (m->vertices + 2))) || !(t.half = ctx->host->alloc(ctx, 12 * m->faces)) ||
+    if (indices_fit(ctx, m))
+        return -1;
+    if (!(at = ctx->host->alloc(ctx, 4 * (m->vertices + 2))) || !(key = ctx->host->alloc(ctx, 24 * m->faces + 4)) ||
         !(t.edge_of = ctx->host->alloc(ctx, 12 * m->faces)))
         goto fail;
     memset(at, 0, 4 * (m->vertices + 2));
-    if (deal(ctx, &t, at))
-        goto fail;
+    deal(&t, at, key);
     for (uint64_t v = 0; v < m->vertices; from = at[v++])
-        sort_halves(m->index, t.half + from, at[v] - from);
+        sort_keys(key + from, at[v] - from);
     memset(t.edge_of, 0xff, 12 * m->faces);
-    for (uint64_t i = 0; i < t.halves; i++) {
-        uint32_t h = t.half[i], g = i ? t.half[i - 1] : h;
-
-        e += i && (low(m->index, h) != low(m->index, g) || high(m->index, h) != high(m->index, g));
-        t.edge_of[h] = e;
-    }
-    t.edges = t.halves ? (uint64_t)e + 1 : 0;
-    if (!(t.first = ctx->host->alloc(ctx, 4 * (t.edges + 1))))
-        goto fail;
-    for (uint64_t i = t.halves; i-- > 0;)
-        t.first[t.edge_of[t.half[i]]] = (uint32_t)i;
-    t.first[t.edges] = (uint32_t)t.halves;
+    t.half = (uint32_t *)key;
+    t.first = t.half + 3 * m->faces;
+    number(&t, at, key);
     ctx->host->free(ctx, at);
     *ret = t;
     return 0;
 fail:
     ctx->host->free(ctx, at);
-    topo_release(ctx, &t);
+    ctx->host->free(ctx, key);
+    ctx->host->free(ctx, t.edge_of);
     return -1;
 }
 
@@ -202,6 +207,15 @@ void topo_fans(const struct topo *t, uint32_t *corner, uint8_t *fans)
     for (uint32_t h = 0; h < 3 * t->faces; h++)
         if (t->edge_of[h] != TOPO_NONE && corner[h] == h && fans[t->index[h]] < 2)
             fans[t->index[h]]++;
+}
+
+int indices_fit(struct recon_ctx *ctx, const struct recon_mesh *m)
+{
+    for (uint64_t i = 0; i < 3 * m->faces; i++)
+        if (m->index[i] >= m->vertices)
+            return ctx->host->fail(ctx, CODE_DATA, "face-index-out-of-range", "mesh", "face %llu names vertex %u, %llu are there",
+                                   (unsigned long long)(i / 3), m->index[i], (unsigned long long)m->vertices);
+    return 0;
 }
 
 int mesh_copy(struct recon_ctx *ctx, const struct recon_mesh *m, bool normals, bool rgb, struct recon_mesh *ret)

@@ -130,7 +130,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     bool by_winding = p[CHECK_SIGN_METHOD].i == CHECK_SIGN_WINDING;
     struct grid g = { 0 };
     uint8_t *inside = ctx->host->alloc(ctx, r->n);
-    int rc = inside && sign_check(ctx, m) == 0 ? 0 : -1;
+    int rc = inside && indices_fit(ctx, m) == 0 ? 0 : -1;
 
     if (rc == 0 && !by_winding)
         rc = build(ctx, m, &g);

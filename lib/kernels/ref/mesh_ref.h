@@ -9,12 +9,12 @@
 #include "kernels/plan.h"
 #include "kernels/points_plan.h"
 
-extern const struct recon_kernel ref_mesh_check, ref_mesh_transform, ref_mesh_clean, ref_mesh_fill, ref_mesh_smooth, ref_mesh_normals, ref_mesh_subdivide, ref_check_sign, ref_points_normals,
-    ref_points_fps, ref_points_voxelize;
+extern const struct recon_kernel ref_mesh_check, ref_mesh_transform, ref_mesh_clean, ref_mesh_fill, ref_mesh_smooth, ref_mesh_normals,
+    ref_mesh_subdivide, ref_mesh_simplify, ref_check_sign, ref_points_normals, ref_points_fps, ref_points_voxelize;
 
 #define REF_MESH_KERNELS                                                                                                   \
-    &ref_mesh_check, &ref_mesh_transform, &ref_mesh_clean, &ref_mesh_fill, &ref_mesh_smooth, &ref_mesh_normals, &ref_mesh_subdivide, &ref_check_sign, &ref_points_normals, \
-        &ref_points_fps, &ref_points_voxelize
+    &ref_mesh_check, &ref_mesh_transform, &ref_mesh_clean, &ref_mesh_fill, &ref_mesh_smooth, &ref_mesh_normals, \
+        &ref_mesh_subdivide, &ref_mesh_simplify, &ref_check_sign, &ref_points_normals, &ref_points_fps, &ref_points_voxelize
 
 /* The undirected edges of a mesh, ascending by (lower, higher), each once; *ret_n how many. Faces that name a vertex twice
  * have none. NULL after fail(). */

@@ -206,7 +206,7 @@ static int sign_run(struct recon_ctx *ctx, const void *const *in, const struct r
     const struct recon_mesh *m = in[0];
     const struct recon_points *r = in[1];
     uint8_t *inside = ctx->host->alloc(ctx, r->n + 1);
-    int rc = inside ? sign_check(ctx, m) : -1;
+    int rc = inside ? indices_fit(ctx, m) : -1;
 
     for (uint64_t i = 0; rc == 0 && i < r->n; i++) {
         double sum = 0;

@@ -235,7 +235,7 @@ static float *border_of(const struct recon_mesh *m, uint64_t *n)
 static void simplified(void **state)
 {
     struct recon_mesh m = grid(24, 0.4f), a;
-    struct recon_value p[2] = { { .i = 300 }, { .i = 0 } };
+    struct recon_value p[3] = { { .i = 300 }, { .i = 0 }, { .f = 0 } };
     uint64_t n, k;
     float *before, *after;
     struct mesh_facts f, g;
@@ -271,6 +271,96 @@ static void simplified(void **state)
     free_mesh(&m);
 }
 
+/* cpu = ref, on anything and on a few that are longer, to any target and error */
+static void simplified_plainly(void **state)
+{
+    uint64_t gone = 0;
+
+    (void)state;
+    for (uint32_t round = 0; round < 1000; round++) {
+        struct recon_mesh m = round < 990 ? garbage(round) : round < 996 ? grid(5 + round % 5, 0.3f * (float)(round % 3)) : sphere(8), a, b;
+        struct recon_value *p = test_params(test_kernel(cpu, MESH_SIMPLIFY_NAME));
+        uint32_t seed = round;
+        struct test_ctx t;
+
+        test_ctx_init(&t, NULL, NULL, 1);
+        p[MESH_SIMPLIFY_FACES].i = next_random(&seed) % 3 ? 0 : 1 + next_random(&seed) % m.faces;
+        p[MESH_SIMPLIFY_VERTICES].i = next_random(&seed) % 3 ? 0 : 1 + next_random(&seed) % m.vertices;
+        p[MESH_SIMPLIFY_ERROR].f = next_random(&seed) % 3 ? 0 : 0.01 * (next_random(&seed) % 32);
+        if (p[MESH_SIMPLIFY_FACES].i == 0 && p[MESH_SIMPLIFY_VERTICES].i == 0 && p[MESH_SIMPLIFY_ERROR].f <= 0)
+            p[MESH_SIMPLIFY_FACES].i = 1;
+        for (uint32_t i = 0; round % 4 == 1 && i < 3 * m.vertices; i++) /* no place twice, no two sides alike */
+            m.xyz[i] += 0.3f * uniform(&seed);
+        assert_int_equal(run_mesh(&t, cpu, MESH_SIMPLIFY_NAME, &m, p, &a), 0);
+        assert_int_equal(run_mesh(&t, ref, MESH_SIMPLIFY_NAME, &m, p, &b), 0);
+        same_mesh(&a, &b);
+        gone += m.faces - a.faces;
+        test_slot_free(&t, RECON_MESH, &a);
+        test_slot_free(&t, RECON_MESH, &b);
+        assert_int_equal(t.live, 0);
+        free_mesh(&m);
+        free(p);
+    }
+    assert_true(gone > 1000);
+}
+
+/* how far the vertices are from the golden sphere, at most */
+static double off_sphere(const struct recon_mesh *m)
+{
+    double most = 0;
+
+    for (uint64_t v = 0; v < m->vertices; v++) {
+        const float *x = m->xyz + 3 * v;
+
+        most = fmax(most, fabs(sqrt((double)x[0] * x[0] + (double)x[1] * x[1] + (double)x[2] * x[2]) - 0.7));
+    }
+    return most;
+}
+
+/* max_error alone: more of it is fewer faces, none above it, the unit of length is the mesh's */
+static void simplified_to_error(void **state)
+{
+    static const double errors[] = { 1e-5, 1e-4, 1e-3, 1e-2 };
+    struct recon_mesh m = sphere(48), a, b;
+    uint64_t last = m.faces;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(errors); i++) {
+        struct recon_value p[3] = { { .i = 0 }, { .i = 0 }, { .f = errors[i] } };
+        struct mesh_facts f;
+        struct test_ctx t;
+
+        test_ctx_init(&t, NULL, NULL, 1);
+        assert_int_equal(run_mesh(&t, cpu, MESH_SIMPLIFY_NAME, &m, p, &a), 0);
+        mesh_facts(&a, &f);
+        assert_int_equal(f.open + f.repeated, 0);
+        assert_int_equal(f.euler, 2);
+        assert_int_equal(t.warnings, 0);
+        assert_true(a.faces < last);
+        assert_true(off_sphere(&a) < 2 * errors[i] + off_sphere(&m));
+        last = a.faces;
+        for (uint64_t k = 0; k < 3 * m.vertices; k++) /* exact */
+            m.xyz[k] *= 1024;
+        p[2].f *= 1024;
+        assert_int_equal(run_mesh(&t, cpu, MESH_SIMPLIFY_NAME, &m, p, &b), 0);
+        for (uint64_t k = 0; k < 3 * m.vertices; k++)
+            m.xyz[k] /= 1024;
+        for (uint64_t k = 0; k < 3 * b.vertices; k++)
+            b.xyz[k] /= 1024;
+        same_mesh(&a, &b);
+        test_slot_free(&t, RECON_MESH, &a);
+        test_slot_free(&t, RECON_MESH, &b);
+        p[0].i = 4; /* and a target that it does not allow */
+        p[2].f = errors[i];
+        assert_int_equal(run_mesh(&t, cpu, MESH_SIMPLIFY_NAME, &m, p, &a), 0);
+        assert_int_equal(a.faces, last);
+        assert_non_null(strstr(t.warned, "max_error"));
+        test_slot_free(&t, RECON_MESH, &a);
+        assert_int_equal(t.live, 0);
+    }
+    free_mesh(&m);
+}
+
 static void simplified_closed(void **state)
 {
     static const int64_t wanted[] = { 9000, 2000, 200, 4, 1 };
@@ -278,7 +368,7 @@ static void simplified_closed(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(wanted); i++) {
-        struct recon_value p[2] = { { .i = wanted[i] }, { .i = 0 } };
+        struct recon_value p[3] = { { .i = wanted[i] }, { .i = 0 }, { .f = 0 } };
         struct mesh_facts f;
         struct test_ctx t;
 
@@ -289,14 +379,7 @@ static void simplified_closed(void **state)
         assert_int_equal(f.euler, 2);
         assert_true(a.faces >= 4 && (t.warnings || a.faces <= (uint64_t)wanted[i]));
         if (wanted[i] >= 2000) {
-            double most = 0;
-
-            for (uint64_t v = 0; v < a.vertices; v++) {
-                const float *x = a.xyz + 3 * v;
-
-                most = fmax(most, fabs(sqrt((double)x[0] * x[0] + (double)x[1] * x[1] + (double)x[2] * x[2]) - 0.7));
-            }
-            assert_true(most < 0.004);
+            assert_true(off_sphere(&a) < 0.004);
             assert_true(fabs(f.volume / (4.0 / 3 * M_PI * 0.343) - 1) < 0.01);
         }
         test_slot_free(&t, RECON_MESH, &a);
@@ -310,7 +393,7 @@ static void simplified_closed(void **state)
     }
     free_mesh(&m);
     for (uint32_t round = 0; round < 400; round++) { /* anything: no worse than it was */
-        struct recon_value p[2] = { { .i = 2 }, { .i = 0 } };
+        struct recon_value p[3] = { { .i = 2 }, { .i = 0 }, { .f = 0 } };
         struct mesh_facts f, g;
         struct test_ctx t;
 
@@ -330,7 +413,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(references), cmocka_unit_test(touching),   cmocka_unit_test(cleaned), cmocka_unit_test(holes),
-        cmocka_unit_test(long_hole),  cmocka_unit_test(simplified), cmocka_unit_test(simplified_closed),
+        cmocka_unit_test(long_hole),  cmocka_unit_test(simplified), cmocka_unit_test(simplified_closed), cmocka_unit_test(simplified_plainly),
+        cmocka_unit_test(simplified_to_error),
     };
 
     cpu = test_module("cpu");
