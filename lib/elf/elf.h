@@ -111,6 +111,8 @@ void loader_legacy(struct loader *l, const char *glibc);
 /* musl's, for a PT_INTERP that loader_is_musl; closure_resolve and closure_extend turn to it by themselves. */
 bool loader_is_musl(const char *interp);
 void loader_musl(const char *root, const char *interp, struct loader *ret);
+/* Its list of default directories, "PREFIX/etc/ld-musl-ARCH.path", which need not be there; owned. */
+char *loader_musl_list(const char *interp);
 void loader_release(struct loader *l);
 
 enum why { WHY_PATH, WHY_PRELOAD, WHY_LOADED, WHY_RPATH, WHY_LD_LIBRARY_PATH, WHY_RUNPATH, WHY_CACHE, WHY_DEFAULT,

@@ -33,11 +33,20 @@ static void default_dirs(struct loader *l, const char *file)
     free(host);
 }
 
-void loader_musl(const char *root, const char *interp, struct loader *ret)
+char *loader_musl_list(const char *interp)
 {
     const char *arch = path_base(interp) + sizeof(stem) - 1;
     char *dir = path_dir(interp), *prefix = path_dir(dir); /* of PREFIX/lib/ld-musl-ARCH.so.1 */
     char *file = xasprintf("%s/etc/ld-musl-%.*s.path", str_eq(prefix, "/") ? "" : prefix, (int)strcspn(arch, "."), arch);
+
+    free(prefix);
+    free(dir);
+    return file;
+}
+
+void loader_musl(const char *root, const char *interp, struct loader *ret)
+{
+    char *file = loader_musl_list(interp);
 
     memset(ret, 0, sizeof(*ret));
     ret->root = xstrdup(root);
@@ -45,8 +54,6 @@ void loader_musl(const char *root, const char *interp, struct loader *ret)
     ret->musl = true;
     default_dirs(ret, file);
     free(file);
-    free(prefix);
-    free(dir);
 }
 
 bool musl_own_name(const char *name)

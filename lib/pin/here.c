@@ -172,19 +172,28 @@ void pin_add_host(struct pin *p)
     p->limits.open_files = limit_of(RLIMIT_NOFILE);
 }
 
+char *pin_loader_file(const char *interp, const struct loader *l)
+{
+    return loader_is_musl(interp) ? loader_musl_list(interp) : xstrdup(l->cache_path);
+}
+
 void pin_add_loader(struct pin *p, const char *path, const struct loader *l, bool reusable)
 {
     struct object o;
     struct stat st;
+    char *file;
 
     if (!path)
         return;
     p->loader.path = xstrdup(path);
-    strv_copy(&p->loader.hwcaps, &l->hwcaps);
-    if (l->cache_path && stat(l->cache_path, &st) == 0) {
+    if (!loader_is_musl(path))
+        strv_copy(&p->loader.hwcaps, &l->hwcaps);
+    file = pin_loader_file(path, l);
+    if (file && stat(file, &st) == 0) {
         p->loader.cache_size = st.st_size;
         p->loader.cache_mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     }
+    free(file);
     if (reusable && object_read(path, false, &o, NULL) == 0) {
         p->loader.build_id = xstrdup(o.build_id);
         object_release(&o);

@@ -55,8 +55,8 @@ static const struct conf_row require_rows[] = {
 static const struct conf_row loader_rows[] = {
     { .name = "path", .type = CONF_TEXT, .offset = SUB(loader.path), .doc = "the program's loader" },
     { .name = "build_id", .type = CONF_TEXT, .offset = SUB(loader.build_id), .doc = "its build-id" },
-    { .name = "cache_size", .type = CONF_INT, .offset = SUB(loader.cache_size), .doc = "size of ld.so.cache" },
-    { .name = "cache_mtime_ns", .type = CONF_INT, .offset = SUB(loader.cache_mtime_ns), .doc = "time of ld.so.cache" },
+    { .name = "cache_size", .type = CONF_INT, .offset = SUB(loader.cache_size), .doc = "size of ld.so.cache, of musl's ld-musl-ARCH.path" },
+    { .name = "cache_mtime_ns", .type = CONF_INT, .offset = SUB(loader.cache_mtime_ns), .doc = "its time" },
     { .name = "hwcaps", .type = CONF_TEXTS, .offset = SUB(loader.hwcaps),
       .doc = "glibc-hwcaps subdirectories that were searched, best first" },
     { 0 },

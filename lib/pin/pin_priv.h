@@ -12,6 +12,8 @@ void pin_steady_environment(char *const *env, struct strv *ret);
 void pin_add_variables(struct pin *p, const struct pin_request *r);
 void pin_add_setting(struct pin *p, char *const *env, const char *prefix); /* prefix NULL: the active one */
 void pin_add_host(struct pin *p);
+/* What the search of this loader depends on besides directories: ld.so.cache, musl's list of directories; owned, NULL none. */
+char *pin_loader_file(const char *interp, const struct loader *l);
 void pin_add_loader(struct pin *p, const char *path, const struct loader *l, bool reusable);
 
 /* The loader of facts (NULL, or silent about it: this host's, or by table for another root). */

@@ -54,13 +54,25 @@ static bool same_texts(const struct strv *a, const struct strv *b)
     return true;
 }
 
+static bool same_input(const struct pin *p, const char *file)
+{
+    struct stat st;
+
+    if (!file)
+        return false;
+    if (stat(file, &st))
+        return p->loader.cache_size == CONF_UNSET;
+    return st.st_size == p->loader.cache_size && time_of(&st) == p->loader.cache_mtime_ns;
+}
+
 static bool same_loader(const struct pin *p, const struct facts *f, const struct loader *l)
 {
+    static const struct strv none;
     struct object o;
-    struct stat st;
     bool same;
+    char *file;
 
-    if (!p->loader.build_id || !same_texts(&p->loader.hwcaps, &l->hwcaps))
+    if (!p->loader.build_id || !same_texts(&p->loader.hwcaps, loader_is_musl(p->loader.path) ? &none : &l->hwcaps))
         return false;
     if (f && f->loader.build_id && str_eq(p->loader.path, f->loader.path)) {
         same = str_eq(f->loader.build_id, p->loader.build_id);
@@ -70,11 +82,12 @@ static bool same_loader(const struct pin *p, const struct facts *f, const struct
         same = str_eq(o.build_id, p->loader.build_id);
         object_release(&o);
     }
-    if (!same || !l->cache_path)
+    if (!same)
         return false;
-    if (stat(l->cache_path, &st))
-        return p->loader.cache_size == CONF_UNSET;
-    return st.st_size == p->loader.cache_size && time_of(&st) == p->loader.cache_mtime_ns;
+    file = pin_loader_file(p->loader.path, l);
+    same = same_input(p, file);
+    free(file);
+    return same;
 }
 
 static bool same_files(const struct pin *p)
