@@ -150,7 +150,7 @@ static void fill_levels(struct simplify *s)
 
         simplify_look(s, e, &c);
         if (!c.never)
-            set_level(s, e, quadric_level(c.error));
+            set_level(s, e, quadric_level(c.order));
     }
 }
 
@@ -189,7 +189,7 @@ static void turn(struct simplify *s, uint32_t e, uint8_t level)
     uint8_t now;
 
     simplify_look(s, e, &c);
-    now = quadric_level(c.error);
+    now = quadric_level(c.order);
     if (c.never || now > level)
         set_level(s, e, c.never ? EDGE_NEVER : now);
     else if (!simplify_collapse(s, e, &c))

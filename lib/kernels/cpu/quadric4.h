@@ -59,6 +59,11 @@ static inline float quadric4_at(const struct quadric4 *q, four p)
     return e > 0 ? e : 0;
 }
 
+static inline float quadric4_order(const struct quadric4 *q, four h, float error)
+{
+    return error + 1e-6f * q->o[3] * sum_of_three(h * h);
+}
+
 static inline four quadric4_least(const struct quadric4 *q)
 {
     float hold = 1e-3f * q->o[3] + 1e-30f, xy = q->o[2], xz = q->o[1], b0 = q->b[0];

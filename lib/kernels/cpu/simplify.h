@@ -46,7 +46,7 @@ struct candidate {
     uint32_t low, high, keep, drop; /* vertices */
     struct quadric4 q;
     four h, p;
-    float error;
+    float error, order;
     bool never; /* both ends are locked */
 };
 /* Whether it went. */
@@ -67,6 +67,7 @@ static inline void simplify_look(const struct simplify *s, uint32_t edge, struct
     ret->q = quadric4_sum(&x->q, &y->q, ret->h);
     ret->p = to_high ? ret->h : to_low ? -ret->h : quadric4_least(&ret->q);
     ret->error = quadric4_at(&ret->q, ret->p);
+    ret->order = quadric4_order(&ret->q, ret->h, ret->error);
     ret->never = to_high & to_low;
 }
 

@@ -110,7 +110,7 @@ static int lock(struct plain *s)
 struct found {
     uint32_t keep, drop;
     struct quadric q; /* about the middle */
-    float h[3], p[3], error;
+    float h[3], p[3], error, order;
 };
 
 static void look(const struct plain *s, const struct edge *e, struct found *r)
@@ -126,6 +126,7 @@ static void look(const struct plain *s, const struct edge *e, struct found *r)
         for (int i = 0; i < 3; i++)
             r->p[i] = r->keep == e->b ? r->h[i] : -r->h[i];
     r->error = quadric_at(&r->q, r->p);
+    r->order = quadric_order(&r->q, r->h, r->error);
 }
 
 /* the third vertices of the faces at the edge; false unless there are two, in two faces */
@@ -323,7 +324,7 @@ static void work(struct plain *s, const struct recon_value *p)
 
     for (uint64_t e = 0; e < s->edges; e++) {
         look(s, &s->edge[e], &c);
-        s->edge[e].level = quadric_level(c.error);
+        s->edge[e].level = quadric_level(c.order);
         s->edge[e].state = s->locked[s->edge[e].a] && s->locked[s->edge[e].b] ? NEVER : 0;
     }
     for (int level = 0; level <= QUADRIC_LAST; level += level < QUADRIC_LAST || !more) {
@@ -339,7 +340,7 @@ static void work(struct plain *s, const struct recon_value *p)
                 continue;
             }
             look(s, e, &c);
-            e->level = quadric_level(c.error);
+            e->level = quadric_level(c.order);
             if (e->level <= level && !collapse(s, e, &c))
                 e->state = WAITS;
         }

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "base/test/scratch.h"
+#include "kernels/mesh_plan.h"
 #include "kernels/test/made.h"
 
 static const struct recon_module *cpu, *ref;
@@ -361,6 +362,40 @@ static void simplified_to_error(void **state)
     free_mesh(&m);
 }
 
+/* where nothing is dearer than anything else faces come out alike: no star of slivers around a vertex */
+static void simplified_flat(void **state)
+{
+    struct recon_mesh m = grid(80, 0), a;
+    struct recon_value p[3] = { { .i = 4000 }, { .i = 0 }, { .f = 0 } };
+    uint32_t *corners, most = 0;
+    double area = 0;
+    struct mesh_facts f;
+    struct test_ctx t;
+
+    (void)state;
+    test_ctx_init(&t, NULL, NULL, 1);
+    assert_int_equal(run_mesh(&t, cpu, MESH_SIMPLIFY_NAME, &m, p, &a), 0);
+    assert_int_equal(a.faces, 4000);
+    mesh_facts(&a, &f);
+    assert_true(fabs(f.area - 79 * 79) < 1e-3);
+    corners = xcalloc(a.vertices, sizeof(*corners));
+    for (uint64_t i = 0; i < 3 * a.faces; i++)
+        most = ++corners[a.index[i]] > most ? corners[a.index[i]] : most;
+    assert_true(most <= 14);
+    for (uint64_t i = 0; i < a.faces; i++) {
+        double n[3];
+
+        face_cross(&a, i, n);
+        area = fmax(area, n[2] / 2);
+        assert_true(n[2] / 2 > 0.05);
+    }
+    assert_true(area < 8); /* of 1.6 in the middle */
+    free(corners);
+    test_slot_free(&t, RECON_MESH, &a);
+    assert_int_equal(t.live, 0);
+    free_mesh(&m);
+}
+
 static void simplified_closed(void **state)
 {
     static const int64_t wanted[] = { 9000, 2000, 200, 4, 1 };
@@ -414,7 +449,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(references), cmocka_unit_test(touching),   cmocka_unit_test(cleaned), cmocka_unit_test(holes),
         cmocka_unit_test(long_hole),  cmocka_unit_test(simplified), cmocka_unit_test(simplified_closed), cmocka_unit_test(simplified_plainly),
-        cmocka_unit_test(simplified_to_error),
+        cmocka_unit_test(simplified_to_error), cmocka_unit_test(simplified_flat),
     };
 
     cpu = test_module("cpu");
