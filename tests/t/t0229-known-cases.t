@@ -84,6 +84,22 @@ say "remedy: export LD_LIBRARY_PATH='$T/new'" 'the line to paste'
 loader "version \`GLIBCXX_3.4.30' not found" ./cxx LD_LIBRARY_PATH="$T/old:$T/new"
 (eval "$(sed -n 's/^ *remedy: //p' out)"; ./cxx) && ok 'pasted, the program runs' || not_ok 'pasted, the program runs'
 
+# two releases of one family: the version is there, the symbol under it is not
+printf 'libcublasLt.so.11 { global: *; };\n' >lt.map
+lib blas/old/libcublasLt.so.11 libcublasLt.so.11 'int ltMatmul(void){return 1;}' -Wl,--version-script,lt.map
+lib blas/new/libcublasLt.so.11 libcublasLt.so.11 'int ltMatmul(void){return 1;} int ltStatus(void){return 42;}' -Wl,--version-script,lt.map
+lib blas/new/libcublas.so.11 libcublas.so.11 'int ltStatus(void);int ltMatmul(void);int f(void){return ltStatus()+0*ltMatmul();}' \
+    blas/new/libcublasLt.so.11
+program blas/app 'int f(void);int main(void){return f()-42;}' blas/new/libcublas.so.11 -Wl,-rpath-link,blas/new
+tap 78 'a symbol of a version that is there is not there' env LD_LIBRARY_PATH="$T/blas/old:$T/blas/new" recon-check blas/app
+found symbol-missing family-mixed
+say "needs function 'ltStatus' of version libcublasLt.so.11" 'symbol and version'
+say "'$T/blas/old/libcublasLt.so.11', which the loader takes by ld_library_path, has not the symbol of that version" 'who has it not'
+say "'$T/blas/new/libcublasLt.so.11' has it" 'and who has'
+loader 'undefined symbol: ltStatus, version libcublasLt.so.11' blas/app LD_LIBRARY_PATH="$T/blas/old:$T/blas/new"
+(LD_LIBRARY_PATH=$T/blas/old:$T/blas/new; eval "$(sed -n 's/^ *remedy: \(export .*\)/\1/p' out)"; LD_BIND_NOW=1 blas/app) &&
+    ok 'pasted, the program runs' || not_ok 'pasted, the program runs' "$(cat out)"
+
 # a run path into a build folder
 lib lib/libtsdf.so.2 libtsdf.so.2 'int f(void){return 42;}'
 program bin/app 'int f(void);int main(void){return f()-42;}' lib/libtsdf.so.2 -Wl,-rpath,/builds/ci-4711/out/lib
