@@ -119,9 +119,10 @@ int volume_write(const char *path, const struct recon_volume *v, bool compress, 
 struct mesh_notes {
     uint64_t polygons; /* faces of more than three corners, cut into triangles from their first corner */
     uint64_t uv_out;   /* faces with a texture coordinate outside [0, 1] (OBJ) */
-    uint64_t uvs;      /* texture coordinates, which a mesh here has none of */
-    bool materials;    /* the file has some */
-    bool corner_normals; /* normals that are not one a vertex are left out */
+    uint64_t other, other_line; /* lines of an OBJ that say nothing of meshes (points, lines, curves): how many, the first */
+    uint64_t unknown_materials; /* that faces name and no library defines */
+    uint64_t uvs;      /* texture coordinates of a GLB, which are not kept */
+    bool materials;    /* a GLB has some */
     uint64_t dropped;  /* points that are not finite, left out */
     uint64_t zeros;    /* points whose z is 0, left out */
 };
@@ -131,6 +132,10 @@ struct geom_options {
     bool drop;        /* points that are not finite are left out and counted, else refused */
     bool drop_zero;   /* points whose z is exactly 0 too */
     double offset[3]; /* taken off every coordinate before it becomes a float */
+    bool plain;       /* vertices, their normals and colours, and faces alone: nothing of recon_mesh from uvs on */
+    const char *root; /* folder outside which no library or texture is looked for; NULL: the file's own */
+    void (*warn)(void *self, const char *rule, const char *object, const char *text); /* doubts about them; NULL: none */
+    void *warn_self;
 };
 
 /* A mesh in a file: PLY (ascii, little and big endian, any type of property and list, tristrips), OBJ, OFF, GLB, by the first
@@ -146,8 +151,14 @@ int points_read(const char *path, const struct geom_options *o, const struct dat
  * (depth-range) and a few far from all others (bounds-outlier). */
 void geom_doubts(const float *xyz, uint64_t n, bool points, void (*warn)(void *self, const char *rule, const char *object, const char *text),
                  void *self);
-/* By the suffix: .ply, .obj, .glb. */
-int mesh_write(const char *path, const struct recon_mesh *m, struct err *err);
+/* What a writer wrote and what it left out. */
+struct mesh_written {
+    struct strv files;    /* all, the mesh's own first */
+    struct strv left_out; /* one line each: what the form has no place for, textures that are gone */
+};
+void mesh_written_release(struct mesh_written *w);
+/* By the suffix: .ply, .obj (with NAME.mtl and NAME-textures/ where the mesh has materials), .glb. ret may be NULL. */
+int mesh_write(const char *path, const struct recon_mesh *m, struct mesh_written *ret, struct err *err);
 /* Binary little-endian PLY: x y z [nx ny nz] [red green blue], faces as list uchar int vertex_indices. */
 int ply_write(const char *path, const struct recon_mesh *m, struct err *err);
 

@@ -4,30 +4,77 @@
 
 #include <locale.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <unistd.h>
 
-int load_file(const char *path, const struct data_alloc *alloc, struct load *ret, struct fault *fault)
+struct part {
+    int fd;
+    const char *path;
+    char *to;
+    uint64_t n, offset;
+    struct fault fault;
+    int rc;
+};
+
+static void *read_part(void *arg)
+{
+    struct part *p = arg;
+
+    p->rc = data_pread(p->fd, p->path, p->to, p->n, p->offset, &p->fault);
+    return NULL;
+}
+
+enum { PARTS_MAX = 8 };
+
+/* by several threads, since a copy out of the page cache keeps one busy */
+static int read_parts(int fd, const char *path, int threads, char *to, uint64_t n, struct fault *fault)
+{
+    struct part part[PARTS_MAX] = { 0 };
+    pthread_t thread[PARTS_MAX];
+    bool started[PARTS_MAX] = { false };
+    int parts = n < (uint64_t)8 << 20 || threads < 1 ? 1 : threads < PARTS_MAX ? threads : PARTS_MAX, rc = 0;
+
+    for (int i = parts; i-- > 0;) {
+        uint64_t from = n / (uint64_t)parts * (uint64_t)i, end = i + 1 < parts ? n / (uint64_t)parts * (uint64_t)(i + 1) : n;
+
+        part[i] = (struct part){ .fd = fd, .path = path, .to = to + from, .n = end - from, .offset = from };
+        started[i] = i && pthread_create(&thread[i], NULL, read_part, &part[i]) == 0;
+        if (!started[i])
+            read_part(&part[i]);
+    }
+    for (int i = 0; i < parts; i++) {
+        if (started[i])
+            pthread_join(thread[i], NULL);
+        if (part[i].rc && rc == 0 && fault)
+            *fault = part[i].fault;
+        rc = rc ? rc : part[i].rc;
+    }
+    return rc;
+}
+
+int load_file(const char *path, int threads, const struct data_alloc *alloc, struct load *ret, struct fault *fault)
 {
     uint64_t n = 0;
     int fd = data_open(path, &n, fault), rc;
-    char *s;
+    char *base;
 
     if (fd < 0)
         return -1;
-    if (!(s = alloc->alloc(alloc->self, n + 1))) {
+    if (!(base = alloc->alloc(alloc->self, n + 2 * LOAD_PAD))) {
         close(fd);
         return fault_set(fault, CODE_MEMORY, NULL, "no memory for the %llu bytes of '%s'", (unsigned long long)n, path);
     }
-    rc = data_pread(fd, path, s, n, 0, fault);
+    rc = read_parts(fd, path, threads, base + LOAD_PAD, n, fault);
     close(fd);
     if (rc) {
-        alloc->free(alloc->self, s);
+        alloc->free(alloc->self, base);
         return -1;
     }
-    s[n] = 0;
-    *ret = (struct load){ .s = s, .n = n };
+    memset(base, 0, LOAD_PAD);
+    memset(base + LOAD_PAD + n, 0, LOAD_PAD);
+    *ret = (struct load){ .base = base, .s = base + LOAD_PAD, .n = n };
     return 0;
 }
 
@@ -183,10 +230,10 @@ bool text_number(struct text *t, double *ret)
 
 void mesh_drop(struct recon_mesh *m, const struct data_alloc *alloc)
 {
-    alloc->free(alloc->self, m->xyz);
-    alloc->free(alloc->self, m->normals);
-    alloc->free(alloc->self, m->rgb);
-    alloc->free(alloc->self, m->index);
+    struct recon_array a[RECON_ARRAYS_MAX];
+
+    for (int n = recon_slot_arrays(RECON_MESH, m, a); n > 0; n--)
+        alloc->free(alloc->self, *a[n - 1].at);
     *m = (struct recon_mesh){ 0 };
 }
 
@@ -258,14 +305,14 @@ static int check_finite(const char *path, const struct recon_mesh *m, struct fau
     return 0;
 }
 
-static int parse(const char *path, const struct load *t, int threads, const struct data_alloc *alloc, struct recon_mesh *ret,
+static int parse(const char *path, const struct load *t, const struct geom_options *o, const struct data_alloc *alloc, struct recon_mesh *ret,
                  struct mesh_notes *notes, struct fault *fault)
 {
     switch (form_of(path, t)) {
     case FORM_PLY:
         return ply_parse(path, t, alloc, ret, notes, fault);
     case FORM_OBJ:
-        return obj_parse(path, t, threads, alloc, ret, notes, fault);
+        return obj_parse(path, t, o, alloc, ret, notes, fault);
     case FORM_OFF:
         return off_parse(path, t, alloc, ret, notes, fault);
     case FORM_PCD:
@@ -288,12 +335,12 @@ static int read_any(const char *path, const struct geom_options *o, const struct
     int rc;
 
     *notes = (struct mesh_notes){ 0 };
-    if (load_file(path, alloc, &t, fault))
+    if (load_file(path, o->threads, alloc, &t, fault))
         return -1;
     memcpy(t.offset, o->offset, sizeof(t.offset));
     *m = (struct recon_mesh){ 0 };
-    rc = parse(path, &t, o->threads > 0 ? o->threads : 1, alloc, m, notes, fault);
-    alloc->free(alloc->self, t.s);
+    rc = parse(path, &t, o, alloc, m, notes, fault);
+    alloc->free(alloc->self, t.base);
     if (rc == 0 && m->vertices == 0) {
         mesh_drop(m, alloc);
         return fault_set(fault, CODE_DATA, "empty-result", "'%s' has no vertices", path);
@@ -324,10 +371,12 @@ int points_read(const char *path, const struct geom_options *o, const struct dat
                 struct mesh_notes *notes, struct fault *fault)
 {
     float zero = (float)(0 - o->offset[2]);
+    struct geom_options plain = *o;
     struct recon_mesh m;
     uint64_t k = 0;
 
-    if (read_any(path, o, alloc, &m, notes, fault))
+    plain.plain = true;
+    if (read_any(path, &plain, alloc, &m, notes, fault))
         return -1;
     if (!o->drop && check_finite(path, &m, fault)) {
         mesh_drop(&m, alloc);
@@ -359,13 +408,30 @@ int points_read(const char *path, const struct geom_options *o, const struct dat
     return 0;
 }
 
-int mesh_write(const char *path, const struct recon_mesh *m, struct err *err)
+int mesh_write(const char *path, const struct recon_mesh *m, struct mesh_written *ret, struct err *err)
 {
+    struct mesh_written w = { 0 };
+    int rc;
+
     if (ends(path, ".obj"))
-        return obj_write(path, m, err);
-    if (ends(path, ".glb"))
-        return glb_write(path, m, err);
-    if (ends(path, ".ply"))
-        return ply_write(path, m, err);
-    return err_set(err, CODE_USAGE, "'%s' ends in none of .ply, .obj, .glb", path);
+        rc = obj_write(path, m, &w, err);
+    else if (ends(path, ".glb"))
+        rc = glb_write(path, m, err);
+    else if (ends(path, ".ply"))
+        rc = ply_write(path, m, err);
+    else
+        return err_set(err, CODE_USAGE, "'%s' ends in none of .ply, .obj, .glb", path);
+    if (rc == 0 && !w.files.n)
+        strv_add(&w.files, path);
+    if (rc == 0 && ret)
+        *ret = w;
+    else
+        mesh_written_release(&w);
+    return rc;
+}
+
+void mesh_written_release(struct mesh_written *w)
+{
+    strv_release(&w->files);
+    strv_release(&w->left_out);
 }

@@ -4,9 +4,11 @@
 
 #include "data/data_priv.h"
 
-/* A whole file in memory of the caller's allocator, with a NUL after it, and what is taken off its coordinates. */
+/* A whole file in memory of the caller's allocator, and what is taken off its coordinates. LOAD_PAD zeros before and behind
+ * may be read. */
+enum { LOAD_PAD = 64 };
 struct load {
-    char *s;
+    char *base, *s; /* to be freed; the first byte */
     uint64_t n;
     double offset[3];
 };
@@ -15,7 +17,7 @@ static inline float place(const struct load *t, int axis, double v)
 {
     return (float)(v - t->offset[axis]);
 }
-int load_file(const char *path, const struct data_alloc *alloc, struct load *ret, struct fault *fault);
+int load_file(const char *path, int threads, const struct data_alloc *alloc, struct load *ret, struct fault *fault);
 
 /* One number at *p, not beyond end; *p moves behind it. Decimal with or without an exponent, correctly rounded; "nan" and
  * "inf" in any case and sign give NaN. false: no number stands there. */
@@ -51,8 +53,11 @@ int mesh_indices(struct recon_mesh *m, uint64_t faces, const struct data_alloc *
 void mesh_drop(struct recon_mesh *m, const struct data_alloc *alloc);
 
 /* One reader a format: obj.c, off.c, ply_read.c; text holds the whole file. A mesh without faces is fine here. */
-int obj_parse(const char *path, const struct load *text, int threads, const struct data_alloc *alloc, struct recon_mesh *ret,
+int obj_parse(const char *path, const struct load *text, const struct geom_options *o, const struct data_alloc *alloc, struct recon_mesh *ret,
               struct mesh_notes *notes, struct fault *fault);
+struct obj_quick; /* obj.h: how usual lines are read */
+int obj_parse_by(const struct obj_quick *quick, const char *path, const struct load *text, const struct geom_options *o,
+                 const struct data_alloc *alloc, struct recon_mesh *ret, struct mesh_notes *notes, struct fault *fault);
 int off_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret,
               struct mesh_notes *notes, struct fault *fault);
 int ply_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret,
@@ -66,7 +71,7 @@ int glb_parse(const char *path, const struct load *text, const struct data_alloc
               struct fault *fault);
 
 /* obj_out.c, glb.c; ply.c has ply_write. */
-int obj_write(const char *path, const struct recon_mesh *m, struct err *err);
+int obj_write(const char *path, const struct recon_mesh *m, struct mesh_written *ret, struct err *err);
 int glb_write(const char *path, const struct recon_mesh *m, struct err *err);
 
 #endif

@@ -1,11 +1,6 @@
+/* Usual lines of an OBJ for any processor: three plain numbers, three plain indices. */
 #include "config.h"
-#include "data/obj_quick.h"
-
-#include <stddef.h>
-#include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+#include "data/obj.h"
 
 enum { DIGITS = 19, INDEX_DIGITS = 9 };
 
@@ -39,7 +34,7 @@ static inline bool eight_digits(const char *p, uint64_t *ret)
 
 /* A number of up to 19 digits that a double holds, followed by a blank or the line's end. Both it and the power of ten
  * are exact, so that the quotient is rounded once. */
-static inline const char *quick_number(const char *p, double offset, float *ret)
+static inline const char *read_number(const char *p, double offset, float *ret)
 {
     bool minus = *p == '-';
     uint64_t m = 0, more;
@@ -62,23 +57,23 @@ static inline const char *quick_number(const char *p, double offset, float *ret)
     return p;
 }
 
-static inline const char *quick_end(const char *p)
+static inline const char *line_behind(const char *p)
 {
     p += *p == '\r';
-    return *p == '\n' ? p : NULL;
+    return *p == '\n' ? p + 1 : NULL;
 }
 
-const char *quick_three(const char *p, const double offset[3], float to[3])
+static const char *read_three(const char *p, const double offset[3], float *to)
 {
     for (int i = 0; i < 3; i++) {
-        p = quick_number(p, offset[i], &to[i]);
+        p = read_number(p, offset[i], &to[i]);
         if (!p || (i < 2 && *p++ != ' '))
             return NULL;
     }
-    return quick_end(p);
+    return line_behind(p);
 }
 
-const char *quick_triangle(const char *p, uint64_t there, uint32_t to[3])
+static const char *read_triangle(const char *p, uint64_t there, uint32_t to[3])
 {
     for (int i = 0; i < 3; i++) {
         uint64_t v = 0;
@@ -90,37 +85,42 @@ const char *quick_triangle(const char *p, uint64_t there, uint32_t to[3])
             return NULL;
         to[i] = (uint32_t)(v - 1);
     }
-    return quick_end(p);
+    return line_behind(p);
 }
 
-#ifdef __SSE2__
-const char *quick_line(const char *p, uint64_t *tokens)
+/* the line behind, or NULL */
+static const char *one_line(struct obj_piece *c, const char *p)
 {
-    const __m128i newline = _mm_set1_epi8('\n'), blank = _mm_set1_epi8(' '), back = _mm_set1_epi8('\\'), hash = _mm_set1_epi8('#'),
-                  control = _mm_set1_epi8(0x1f);
-    uint64_t ends = 0, blanks = 0, odd = 0, line;
+    static const uint32_t none[3] = { RECON_NONE, RECON_NONE, RECON_NONE };
+    const struct recon_mesh *m = &c->obj->mesh;
+    uint32_t v[3];
 
-    for (int i = 0; i < 4 && !ends; i++) {
-        __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
-        __m128i o = _mm_or_si128(_mm_cmpeq_epi8(_mm_min_epu8(c, control), c), _mm_or_si128(_mm_cmpeq_epi8(c, back), _mm_cmpeq_epi8(c, hash)));
-
-        ends |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(c, newline)) << 16 * i;
-        blanks |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(c, blank)) << 16 * i;
-        odd |= (uint64_t)(unsigned)_mm_movemask_epi8(o) << 16 * i;
+    if (p[0] == 'f' && p[1] == ' ') {
+        p = read_triangle(p + 2, c->obj->all.v, v);
+        if (!p || p > c->end || !obj_put_triangle(c, v, none, none, false))
+            return NULL;
+        c->same_normals = false;
+    } else if (p[0] == 'v' && p[1] == ' ') {
+        if (m->rgb || c->at.v == c->stop.v || !(p = read_three(p + 2, c->obj->offset, m->xyz + 3 * c->at.v)) || p > c->end)
+            return NULL;
+        c->at.v++;
+    } else {
+        return NULL;
     }
-    if (!ends)
-        return NULL;
-    line = (ends & -ends) - 1; /* the bytes before the newline */
-    if (odd & line)
-        return NULL;
-    *tokens = (uint64_t)__builtin_popcountll(~blanks & blanks << 1 & line);
-    return p + __builtin_ctzll(ends);
+    c->at.lines++;
+    return p;
 }
-#else
-const char *quick_line(const char *p, uint64_t *tokens)
+
+static void read_lines(struct obj_piece *c, const char **at)
 {
-    (void)p;
-    (void)tokens;
-    return NULL;
+    for (const char *p = *at, *e; p < c->end && (e = one_line(c, p)); p = e)
+        *at = e;
 }
-#endif
+
+static void count_lines(struct obj_piece *c, const char **at)
+{
+    (void)c;
+    (void)at; /* the general way counts well enough */
+}
+
+const struct obj_quick obj_plain = { count_lines, read_lines };

@@ -49,7 +49,13 @@ int recon_slot_arrays(enum recon_slot type, void *slot, struct recon_array out[R
         k = add(out, k, &m->xyz, m->vertices * 12);
         k = add(out, k, &m->normals, m->vertices * 12);
         k = add(out, k, &m->rgb, m->vertices * 3);
-        return add(out, k, &m->index, m->faces * 12);
+        k = add(out, k, &m->index, m->faces * 12);
+        k = add(out, k, &m->uv, m->uvs * 8);
+        k = add(out, k, &m->uv_index, m->faces * 12);
+        k = add(out, k, &m->corner_normal, m->corner_normals * 12);
+        k = add(out, k, &m->normal_index, m->faces * 12);
+        k = add(out, k, &m->joined, m->faces);
+        return add(out, k, &m->extra, m->extra_bytes);
     case RECON_IMAGE:
         return add(out, k, &i->pixels, (uint64_t)i->width * i->height * i->channels);
     default:

@@ -94,7 +94,7 @@ int smooth_bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     (void)ctx;
     if (!m)
         return 0;
-    cost->host_bytes = 27 * m->vertices + 12 * m->faces + topo_bytes(m->vertices, m->faces) + 21 * m->vertices + 24 * m->faces + 256;
+    cost->host_bytes = 27 * m->vertices + 12 * m->faces + topo_bytes(m->vertices, m->faces) + 21 * m->vertices + 24 * m->faces + mesh_beyond(m) + 256;
     cost->moved_bytes = turns * (28 * m->vertices + 12 * m->faces); /* six neighbours a vertex, each place read and written once */
     cost->flops = turns * (24 * m->vertices);
     cost->items = m->vertices * turns;
@@ -109,7 +109,7 @@ int normals_bound(struct recon_ctx *ctx, const void *const *in, const struct rec
     (void)p;
     if (!m)
         return 0;
-    cost->host_bytes = 27 * m->vertices + 12 * m->faces + 8 * m->vertices + 12 * m->faces + 24 * m->faces + 256;
+    cost->host_bytes = 27 * m->vertices + 12 * m->faces + 8 * m->vertices + 12 * m->faces + 24 * m->faces + mesh_beyond(m) + 256;
     cost->moved_bytes = 24 * m->vertices + 12 * m->faces;
     cost->flops = 20 * m->faces + 10 * m->vertices;
     cost->items = m->vertices;

@@ -131,6 +131,11 @@ int census_selftest(struct recon_ctx *ctx, const struct recon_kernel *kernel);
 int indices_fit(struct recon_ctx *ctx, const struct recon_mesh *m); /* refuses one out of range */
 /* A copy of a mesh: arrays as they are, normals and colours only when asked. */
 int mesh_copy(struct recon_ctx *ctx, const struct recon_mesh *m, bool normals, bool rgb, struct recon_mesh *ret);
+/* Into a copy with the same faces: what m has from uvs on, normals of corners when asked. On failure ret holds a part. */
+int mesh_keep(struct recon_ctx *ctx, const struct recon_mesh *m, bool corner_normals, struct recon_mesh *ret);
+/* Turns each face: its second and third corner change places with all that they have. */
+void mesh_flip(struct recon_mesh *m);
+uint64_t mesh_beyond(const struct recon_mesh *m); /* bytes of that */
 void mesh_free(struct recon_ctx *ctx, struct recon_mesh *m);
 
 /* ---- rows of numbers ---- */

@@ -11,6 +11,8 @@ const struct recon_port mesh_read_out[] = { { "mesh", RECON_MESH, 0, "on the hos
 const struct recon_param mesh_read_params[] = {
     { "file", "", "in the dataset's folder; empty: the dataset is the file, or has a mesh.ply, .obj, .off or .glb", "", RECON_TEXT, 0, 0, 0 },
     OFFSET_ROW,
+    { "keep", "", "all: texture coordinates, normals of corners, materials, parts, polygons and further properties go along; geometry: places, "
+      "normals and colours of vertices, and triangles alone", "all", RECON_CHOICE, 0, 0, "all|geometry" },
     END_PARAM,
 };
 const struct recon_port points_read_in[] = { END_PORT };

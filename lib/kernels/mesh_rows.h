@@ -9,7 +9,8 @@ KERN_BEGIN
 
 #define MESH_READ_NAME "mesh.read"
 #define MESH_READ_DOC "Read a mesh: PLY, OBJ, OFF or GLB; polygons become triangles, vertices keep their numbers"
-enum { MESH_READ_FILE, MESH_READ_OFFSET };
+enum { MESH_READ_FILE, MESH_READ_OFFSET, MESH_READ_KEEP };
+enum { MESH_READ_ALL, MESH_READ_GEOMETRY };
 extern const struct recon_port mesh_read_in[], mesh_read_out[];
 extern const struct recon_param mesh_read_params[];
 

@@ -218,39 +218,6 @@ int indices_fit(struct recon_ctx *ctx, const struct recon_mesh *m)
     return 0;
 }
 
-int mesh_copy(struct recon_ctx *ctx, const struct recon_mesh *m, bool normals, bool rgb, struct recon_mesh *ret)
-{
-    struct recon_mesh c = { .vertices = m->vertices, .faces = m->faces, .place = RECON_HOST };
-
-    normals = normals && m->normals;
-    rgb = rgb && m->rgb;
-    c.xyz = ctx->host->alloc(ctx, m->vertices * 12);
-    c.index = c.xyz ? ctx->host->alloc(ctx, m->faces * 12) : NULL;
-    c.normals = c.index && normals ? ctx->host->alloc(ctx, m->vertices * 12) : NULL;
-    c.rgb = c.index && rgb ? ctx->host->alloc(ctx, m->vertices * 3) : NULL;
-    if (!c.xyz || !c.index || (normals && !c.normals) || (rgb && !c.rgb)) {
-        mesh_free(ctx, &c);
-        return -1;
-    }
-    memcpy(c.xyz, m->xyz, m->vertices * 12);
-    memcpy(c.index, m->index, m->faces * 12);
-    if (normals)
-        memcpy(c.normals, m->normals, m->vertices * 12);
-    if (rgb)
-        memcpy(c.rgb, m->rgb, m->vertices * 3);
-    *ret = c;
-    return 0;
-}
-
-void mesh_free(struct recon_ctx *ctx, struct recon_mesh *m)
-{
-    ctx->host->free(ctx, m->xyz);
-    ctx->host->free(ctx, m->normals);
-    ctx->host->free(ctx, m->rgb);
-    ctx->host->free(ctx, m->index);
-    *m = (struct recon_mesh){ 0 };
-}
-
 void golden_octahedron(float xyz[3 * OCTA_V], uint32_t index[3 * OCTA_F])
 {
     static const float v[3 * OCTA_V] = { 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1 };

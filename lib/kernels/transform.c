@@ -47,7 +47,7 @@ int transform_bound(struct recon_ctx *ctx, const void *const *in, const struct r
     (void)p;
     if (!m)
         return 0;
-    cost->host_bytes = m->vertices * (12 + (m->normals ? 12 : 0) + (m->rgb ? 3 : 0)) + m->faces * 12 + 256;
+    cost->host_bytes = m->vertices * (12 + (m->normals ? 12 : 0) + (m->rgb ? 3 : 0)) + m->faces * 12 + mesh_beyond(m) + 256;
     cost->moved_bytes = 2 * cost->host_bytes;
     cost->flops = m->vertices * (m->normals ? 45 : 18);
     cost->items = m->vertices;

@@ -107,3 +107,22 @@ int live_ensure(struct runner *r, struct live *l, enum recon_slot type, enum rec
     l->at[place] = to;
     return 0;
 }
+
+char *live_lost(const struct recon_mesh *from, const struct recon_mesh *to)
+{
+    const struct {
+        const char *name;
+        bool lost;
+    } rows[] = {
+        { "texture coordinates", from->uv && !to->uv },
+        { "normals of corners", from->corner_normal && !to->corner_normal },
+        { "polygons", from->joined && !to->joined },
+        { "names, materials and further properties", from->extra && !to->extra },
+    };
+    struct str t = { 0 };
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (rows[i].lost)
+            str_addf(&t, "%s%s", t.len ? ", " : "", rows[i].name);
+    return t.len ? str_take(&t) : NULL;
+}

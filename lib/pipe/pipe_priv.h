@@ -44,6 +44,8 @@ int live_ensure(struct runner *r, struct live *l, enum recon_slot type, enum rec
                 double *ms);
 void live_release(struct runner *r, struct live *l, enum recon_slot type);
 void *live_new(enum recon_slot type, enum recon_place place);
+/* What of corners and faces one mesh has and the other has not, in words; NULL: nothing. Owned by the caller. */
+char *live_lost(const struct recon_mesh *from, const struct recon_mesh *to);
 uint64_t live_bytes(enum recon_slot type, void *slot); /* of its arrays, were they there */
 
 #endif

@@ -209,6 +209,19 @@ static int call(struct run *x, const struct plan_step *s, const void *const *in,
     return rc;
 }
 
+/* what a mesh comes in with and does not go out with */
+static void tell_lost(struct run *x, const struct plan_step *s, const void *const *in, void *const *out)
+{
+    for (uint32_t i = 0; i < s->n_in; i++)
+        for (uint32_t k = 0; k < s->n_out && in[i] && s->kernel->in[i].type == RECON_MESH; k++) {
+            char *lost = s->kernel->out[k].type == RECON_MESH ? live_lost(in[i], out[k]) : NULL;
+
+            if (lost)
+                host_services.log(&x->r->host, RECON_WARN, NULL, "mesh", "'%s' does not keep %s", s->kernel->name, lost);
+            free(lost);
+        }
+}
+
 static int run_step(struct run *x, size_t at, struct err *err)
 {
     const struct plan_step *s = &x->p->steps.v[at];
@@ -229,6 +242,8 @@ static int run_step(struct run *x, size_t at, struct err *err)
     if (rc == 0 && x->n_pending == MARKS / 2)
         rc = settle(x);
     rc = rc || gather(x, s, in, &t) || call(x, s, in, out, &t) ? -1 : 0;
+    if (rc == 0)
+        tell_lost(x, s, in, out);
     scatter(x, s, out); /* after a failure too, so that what it holds is released */
     if (rc)
         host_failure(&x->r->state, what, err);

@@ -50,10 +50,11 @@ printf 'v 0 0 0\nv 1 0 0\nv 0 1 0\nvt -0.25 0\nvt 3.5 0\nvt 0 1\nf 1/1 2/2 3/3\n
 tap 0 'texture coordinates outside' run copy "$T/uv.obj"
 has "$T/events" '"rule":"uv-out-of-range"' 'by their rule'
 has "$T/err" ': 1 faces' 'one face'
-has "$T/err" '3 texture coordinates are not kept' 'and told that they are not kept'
-printf 'mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvn 0 0 1\nf 1//1 2//1 3//1\n' >"$T/mtl.obj"
-tap 0 'materials and normals of corners' run copy "$T/mtl.obj"
-has "$T/err" '0 texture coordinates, materials, normals of corners are not kept' 'are told'
+printf 'mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvn 0 0 1\nf 1//1 2//1 3//1\nl 1 2\n' >"$T/mtl.obj"
+tap 0 'a library of materials that is not there' run copy "$T/mtl.obj"
+has "$T/events" '"rule":"texture-missing"' '... is told by its rule'
+has "$T/err" "'m.mtl' is not there" '... and name'
+has "$T/err" '1 lines that are of no mesh' '... and so is a line of another kind'
 
 refused() { # 'name' FILE TEXT RULE
     tap 65 "$1" run copy "$2"

@@ -24,7 +24,7 @@ static void comes_back(void **state)
 
                 free(path);
                 path = path_join(scratch, names[k]);
-                assert_int_equal(mesh_write(path, &m, &fault.err), 0);
+                assert_int_equal(mesh_write(path, &m, NULL, &fault.err), 0);
                 if (mesh_read(path, &(struct geom_options){ .threads = threads }, &data_malloc, &b, &notes, &fault))
                     fail_msg("%s", fault.err.text);
                 assert_int_equal(b.vertices, m.vertices);
@@ -53,7 +53,7 @@ static void glb(void **state)
     uint32_t head[5], bin;
 
     (void)state;
-    assert_int_equal(mesh_write(path, &m, &err), 0);
+    assert_int_equal(mesh_write(path, &m, NULL, &err), 0);
     assert_int_equal(file_read(path, 1 << 20, &t, NULL), 0);
     memcpy(head, t.s, 20);
     assert_int_equal(head[0], 0x46546c67);
@@ -67,11 +67,11 @@ static void glb(void **state)
     assert_memory_equal(t.s + t.len - 18 * 12, m.index, 18 * 12);
     assert_non_null(strstr(t.s + 20, "\"min\":["));
     str_release(&t);
-    assert_int_equal(mesh_write(path, &none, &err), -1);
+    assert_int_equal(mesh_write(path, &none, NULL, &err), -1);
     assert_int_equal(err.code, CODE_DATA);
     free(path);
     path = path_join(scratch, "w.xyz");
-    assert_int_equal(mesh_write(path, &m, &err), -1);
+    assert_int_equal(mesh_write(path, &m, NULL, &err), -1);
     assert_int_equal(err.code, CODE_USAGE);
     free(path);
     drop(&m);

@@ -19,7 +19,7 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
 
     normals_bound(ctx, in, p, cost);
     if (m)
-        cost->host_bytes = 24 * m->faces + (m->rgb ? 35 : 32) * m->vertices + 512;
+        cost->host_bytes = 24 * m->faces + (m->rgb ? 35 : 32) * m->vertices + mesh_beyond(m) + 512;
     return 0;
 }
 
@@ -33,7 +33,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     int rc = rows_corners(ctx, m, &corners);
 
     if (rc == 0)
-        rc = mesh_copy(ctx, m, false, true, &c);
+        rc = mesh_copy(ctx, m, false, true, &c) || mesh_keep(ctx, m, false, &c) ? -1 : 0;
     if (rc == 0 && !(c.normals = ctx->host->alloc(ctx, 12 * m->vertices)))
         rc = -1;
     if (rc == 0) {

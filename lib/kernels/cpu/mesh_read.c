@@ -40,8 +40,22 @@ static char *input_path(struct recon_ctx *ctx, const char *file, const char *con
     return path_join(ctx->dataset, usual[0]);
 }
 
-/* The file itself, then what its bytes can become: a corner of a polygon is a triangle of twelve bytes, and takes at least
- * two bytes of text or one of a binary PLY; LZF makes up to 88 bytes of one; glb_parse keeps below 40. */
+/* The file itself, then what its bytes can become: a corner of a polygon is a triangle of twelve bytes, in an OBJ of 37 with those of
+ * its texture coordinates and normals, and takes at least two bytes of text or one of a binary PLY; a mark of 16 bytes takes
+ * two ("g"); LZF makes up to 88 bytes of one; glb_parse keeps below 40. */
+static uint64_t growth_of(const char *path)
+{
+    static const struct {
+        const char *suffix;
+        uint64_t most;
+    } rows[] = { { ".ply", 13 }, { ".glb", 41 }, { ".npy", 13 }, { ".pcd", 177 }, { ".obj", 20 } };
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (str_ends(path, rows[i].suffix))
+            return rows[i].most;
+    return 7;
+}
+
 static int file_bound(struct recon_ctx *ctx, const char *file, const char *const *usual, struct recon_cost *cost)
 {
     struct stat st;
@@ -51,7 +65,7 @@ static int file_bound(struct recon_ctx *ctx, const char *file, const char *const
         return 0;
     path = input_path(ctx, file, usual);
     if (stat(path, &st) == 0)
-        cost->host_bytes = (uint64_t)st.st_size * (str_ends(path, ".ply") ? 13 : str_ends(path, ".glb") ? 41 : str_ends(path, ".npy") ? 13 : str_ends(path, ".pcd") ? 177 : 7) + 65536;
+        cost->host_bytes = (uint64_t)st.st_size * growth_of(path) + 65536;
     cost->moved_bytes = cost->host_bytes;
     free(path);
     return 0;
@@ -92,10 +106,28 @@ static int take_offset(struct recon_ctx *ctx, const struct recon_value *v, struc
     return 0;
 }
 
+static void tell_notes(struct recon_ctx *ctx, const char *path, const struct geom_options *o, const struct mesh_notes *n)
+{
+    if (n->polygons)
+        ctx->host->log(ctx, RECON_NOTE, NULL, path, "%llu polygons are cut into triangles", (unsigned long long)n->polygons);
+    if (n->uv_out)
+        ctx->host->log(ctx, RECON_WARN, "uv-out-of-range", path, "'%s': %llu faces have texture coordinates outside 0 to 1", path,
+                       (unsigned long long)n->uv_out);
+    if (n->other)
+        ctx->host->log(ctx, RECON_WARN, NULL, path, "%llu lines that are of no mesh (points, lines, curves) are passed over, the first is line %llu",
+                       (unsigned long long)n->other, (unsigned long long)n->other_line);
+    if (n->unknown_materials)
+        ctx->host->log(ctx, RECON_WARN, NULL, path, "%llu materials are named by faces and defined nowhere", (unsigned long long)n->unknown_materials);
+    if (!o->plain && (n->uvs || n->materials))
+        ctx->host->log(ctx, RECON_WARN, NULL, path, "'%s': %llu texture coordinates%s are not kept", path, (unsigned long long)n->uvs,
+                       n->materials ? ", materials" : "");
+}
+
 static int mesh_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out, struct recon_cost *cost)
 {
     struct data_alloc alloc = { host_alloc, host_free, ctx };
-    struct geom_options o = { .threads = ctx->threads };
+    struct geom_options o = { .threads = ctx->threads, .plain = p[MESH_READ_KEEP].i == MESH_READ_GEOMETRY, .warn = warn, .warn_self = ctx };
+    struct stat st;
     struct mesh_notes notes;
     struct recon_mesh *m = out[0];
     struct fault fault = { 0 };
@@ -108,21 +140,16 @@ static int mesh_run(struct recon_ctx *ctx, const void *const *in, const struct r
     if (take_offset(ctx, &p[MESH_READ_OFFSET], &o))
         return -1;
     path = input_path(ctx, p[MESH_READ_FILE].s, mesh_files);
+    o.root = stat(ctx->dataset, &st) == 0 && S_ISDIR(st.st_mode) ? ctx->dataset : NULL;
     rc = mesh_read(path, &o, &alloc, m, &notes, &fault);
     if (rc)
         rc = ctx->host->fail(ctx, fault.err.code, fault.rule, path, "%s", fault.err.text);
-    if (rc == 0 && notes.polygons)
-        ctx->host->log(ctx, RECON_NOTE, NULL, path, "%llu polygons are cut into triangles", (unsigned long long)notes.polygons);
-    if (rc == 0 && notes.uv_out)
-        ctx->host->log(ctx, RECON_WARN, "uv-out-of-range", path, "'%s': %llu faces have texture coordinates outside 0 to 1", path,
-                       (unsigned long long)notes.uv_out);
-    if (rc == 0 && (notes.uvs || notes.materials || notes.corner_normals))
-        ctx->host->log(ctx, RECON_WARN, NULL, path, "'%s': %llu texture coordinates%s%s are not kept: a mesh has places, normals and colours of vertices", path,
-                       (unsigned long long)notes.uvs, notes.materials ? ", materials" : "", notes.corner_normals ? ", normals of corners" : "");
+    if (rc == 0)
+        tell_notes(ctx, path, &o, &notes);
     if (rc == 0) {
         geom_doubts(m->xyz, m->vertices, false, warn, ctx);
         cost->items = m->vertices + m->faces;
-        cost->host_bytes = m->vertices * (12 + (m->normals ? 12 : 0) + (m->rgb ? 3 : 0)) + m->faces * 12;
+        cost->host_bytes = m->vertices * (12 + (m->normals ? 12 : 0) + (m->rgb ? 3 : 0)) + m->faces * 12 + mesh_beyond(m);
         cost->moved_bytes = cost->host_bytes + 3 * file_size(path); /* read, and gone over twice */
     }
     free(path);
@@ -209,7 +236,7 @@ static int selftest(struct recon_ctx *ctx)
         struct mesh_notes notes;
         struct fault fault = { 0 };
 
-        rc = mesh_write(path, &m, &fault.err);
+        rc = mesh_write(path, &m, NULL, &fault.err);
         if (rc == 0)
             rc = mesh_read(path, &(struct geom_options){ .threads = 1 }, &data_malloc, &back, &notes, &fault);
         if (rc)

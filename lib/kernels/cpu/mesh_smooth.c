@@ -73,7 +73,7 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
         return 0;
     edges = 60 * m->faces + 13 * m->vertices;
     places = 36 * m->faces + (m->rgb ? 36 : 33) * m->vertices;
-    cost->host_bytes = (edges > places ? edges : places) + 512;
+    cost->host_bytes = (edges > places ? edges : places) + mesh_beyond(m) + 512;
     return 0;
 }
 
@@ -94,7 +94,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
         goto out;
     mark_fixed(&t, p[MESH_SMOOTH_BORDER].i == MESH_SMOOTH_FIX, fixed);
     topo_release(ctx, &t);
-    if (mesh_copy(ctx, m, false, true, &c) || !(other = ctx->host->alloc(ctx, 12 * m->vertices)))
+    if (mesh_copy(ctx, m, false, true, &c) || mesh_keep(ctx, m, false, &c) || !(other = ctx->host->alloc(ctx, 12 * m->vertices)))
         goto out;
     for (from = c.xyz, to = other; turns > 0; turns--) {
         struct step s = { &near, fixed, taubin && turns % 2 ? p[MESH_SMOOTH_MU].f : p[MESH_SMOOTH_LAMBDA].f,

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "data/data.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/mesh_plan.h"
 
 #include <stdlib.h>
 
@@ -19,16 +20,20 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 {
     const struct recon_mesh *m = in[0];
     char *path = plan_output(ctx, p[MESH_WRITE_FILE].s);
+    struct mesh_written w = { 0 };
     struct err err = { 0 };
     int rc = path ? 0 : -1;
 
     (void)out;
-    if (rc == 0 && mesh_write(path, m, &err))
+    if (rc == 0 && mesh_write(path, m, &w, &err))
         rc = ctx->host->fail(ctx, err.code, NULL, path, "%s", err.text);
-    if (rc == 0)
-        ctx->host->output(ctx, path);
+    for (size_t i = 0; rc == 0 && i < w.files.n; i++)
+        ctx->host->output(ctx, w.files.v[i]);
+    for (size_t i = 0; rc == 0 && i < w.left_out.n; i++)
+        ctx->host->log(ctx, RECON_WARN, NULL, path, "%s", w.left_out.v[i]);
     cost->items = m->vertices;
-    cost->moved_bytes = m->vertices * (12 + (m->normals ? 12 : 0) + (m->rgb ? 3 : 0)) + m->faces * 12;
+    cost->moved_bytes = m->vertices * (12 + (m->normals ? 12 : 0) + (m->rgb ? 3 : 0)) + m->faces * 12 + mesh_beyond(m);
+    mesh_written_release(&w);
     free(path);
     return rc;
 }

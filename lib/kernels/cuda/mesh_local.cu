@@ -170,7 +170,7 @@ int smooth_bound_device(struct recon_ctx *ctx, const void *const *in, const stru
     if (!m || smooth_bound(ctx, in, p, cost))
         return m ? -1 : 0;
     cost->host_bytes = 0;
-    cost->device_bytes = 27 * m->vertices + 12 * m->faces + cuda_rows_neighbours_bytes(m->vertices, m->faces) + 13 * m->vertices + 4096;
+    cost->device_bytes = 27 * m->vertices + 12 * m->faces + cuda_rows_neighbours_bytes(m->vertices, m->faces) + 13 * m->vertices + mesh_beyond(m) + 4096;
     return 0;
 }
 
@@ -242,7 +242,7 @@ int normals_bound_device(struct recon_ctx *ctx, const void *const *in, const str
     if (!m || normals_bound(ctx, in, p, cost))
         return m ? -1 : 0;
     cost->host_bytes = 0;
-    cost->device_bytes = 27 * m->vertices + 12 * m->faces + cuda_rows_corners_bytes(m->vertices, m->faces) + 4096;
+    cost->device_bytes = 27 * m->vertices + 12 * m->faces + cuda_rows_corners_bytes(m->vertices, m->faces) + mesh_beyond(m) + 4096;
     return 0;
 }
 

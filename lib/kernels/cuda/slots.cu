@@ -101,18 +101,26 @@ unsigned few(uint64_t n)
 
 int cuda_mesh_copy(struct recon_ctx *ctx, const struct recon_mesh *m, struct recon_mesh *ret)
 {
-    cudaStream_t queue = cuda_stream(ctx);
+    struct recon_mesh from = *m;
+    struct recon_array a[RECON_ARRAYS_MAX], b[RECON_ARRAYS_MAX];
+    int n, rc = 0;
 
+    from.normals = from.corner_normal = nullptr;
+    from.normal_index = nullptr;
+    n = recon_slot_arrays(RECON_MESH, &from, a);
+    recon_slot_arrays(RECON_MESH, ret, b);
     ret->place = RECON_DEVICE;
     ret->vertices = m->vertices;
     ret->faces = m->faces;
-    if (!(ret->xyz = (float *)cuda_alloc(ctx, 12 * m->vertices)) || !(ret->index = (uint32_t *)cuda_alloc(ctx, 12 * m->faces)) ||
-        (m->rgb && !(ret->rgb = (uint8_t *)cuda_alloc(ctx, 3 * m->vertices))))
-        return -1;
-    return cuda_ok(ctx, cudaMemcpyAsync(ret->xyz, m->xyz, 12 * m->vertices, cudaMemcpyDeviceToDevice, queue), "copy of a mesh") ||
-                   cuda_ok(ctx, cudaMemcpyAsync(ret->index, m->index, 12 * m->faces, cudaMemcpyDeviceToDevice, queue), "copy of a mesh") ||
-                   (m->rgb && cuda_ok(ctx, cudaMemcpyAsync(ret->rgb, m->rgb, 3 * m->vertices, cudaMemcpyDeviceToDevice, queue), "copy of a mesh"))
-               ? -1 : 0;
+    ret->uvs = m->uvs;
+    ret->uv_down = m->uv_down;
+    ret->extra_bytes = m->extra_bytes;
+    for (int i = 0; i < n && rc == 0; i++)
+        if (*a[i].at && !(*b[i].at = cuda_alloc(ctx, a[i].bytes)))
+            rc = -1;
+        else if (a[i].bytes)
+            rc = cuda_ok(ctx, cudaMemcpyAsync(*b[i].at, *a[i].at, a[i].bytes, cudaMemcpyDeviceToDevice, cuda_stream(ctx)), "copy of a mesh");
+    return rc;
 }
 
 int cuda_points_take(struct recon_ctx *ctx, const struct recon_points *p, const uint32_t *chosen, uint64_t n, struct recon_points *ret)

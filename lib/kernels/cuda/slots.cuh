@@ -5,7 +5,7 @@
 #include "cuda.cuh"
 #include "kernels/mesh_rows.h"
 
-/* A copy of the vertices (xyz), faces and, where there are, colours; normals are left out. Into an empty slot. */
+/* A copy of all but normals, those of corners too. Into an empty slot. */
 int cuda_mesh_copy(struct recon_ctx *ctx, const struct recon_mesh *m, struct recon_mesh *ret);
 /* The chosen points in their order, normals and colours with them; numbers on the device. Into an empty slot. */
 int cuda_points_take(struct recon_ctx *ctx, const struct recon_points *p, const uint32_t *chosen, uint64_t n, struct recon_points *ret);

@@ -58,7 +58,7 @@ static int smooth_run(struct recon_ctx *ctx, const void *const *in, const struct
     uint8_t *fixed = ctx->host->alloc(ctx, m->vertices + 1);
     uint32_t *uses = ctx->host->alloc(ctx, 4 * n + 4);
     struct recon_mesh c = { 0 };
-    int rc = e && s && fixed && uses ? mesh_copy(ctx, m, false, true, &c) : -1;
+    int rc = e && s && fixed && uses && mesh_copy(ctx, m, false, true, &c) == 0 ? mesh_keep(ctx, m, false, &c) : -1;
 
     if (rc == 0) {
         memset(fixed, 0, m->vertices);
@@ -71,7 +71,9 @@ static int smooth_run(struct recon_ctx *ctx, const void *const *in, const struct
         }
         smooth_bound(ctx, in, p, cost);
         *(struct recon_mesh *)out[0] = c;
+        c = (struct recon_mesh){ 0 };
     }
+    mesh_free(ctx, &c);
     ctx->host->free(ctx, e);
     ctx->host->free(ctx, s);
     ctx->host->free(ctx, fixed);
@@ -94,7 +96,7 @@ static int normals_run(struct recon_ctx *ctx, const void *const *in, const struc
     const struct recon_mesh *m = in[0];
     double(*sum)[3] = ctx->host->alloc(ctx, 24 * m->vertices + 24);
     struct recon_mesh c = { 0 };
-    int rc = sum ? mesh_copy(ctx, m, false, true, &c) : -1;
+    int rc = sum && mesh_copy(ctx, m, false, true, &c) == 0 ? mesh_keep(ctx, m, false, &c) : -1;
 
     if (rc == 0 && !(c.normals = ctx->host->alloc(ctx, 12 * m->vertices)))
         rc = -1;

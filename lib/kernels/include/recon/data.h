@@ -71,6 +71,10 @@ struct recon_volume {
     uint8_t *rgb;      /* * 3, or NULL */
 };
 
+#define RECON_NONE UINT32_MAX /* of a corner: no texture coordinate, no normal */
+
+/* From uvs on: what files say of corners and faces. A kernel that keeps the faces and their order passes it on (corner_normals
+ * only where they still hold), one that makes other faces leaves it 0, which the runner tells. */
 struct recon_mesh {
     uint64_t vertices, faces;
     enum recon_place place;
@@ -78,6 +82,16 @@ struct recon_mesh {
     float *normals;  /* vertices * 3 or NULL */
     uint8_t *rgb;    /* vertices * 3 or NULL */
     uint32_t *index; /* faces * 3 */
+
+    uint64_t uvs, corner_normals; /* how many of each */
+    float *uv;                    /* uvs * 2 or NULL; u to the right, v by uv_down */
+    uint32_t uv_down;             /* v runs 0: up from the picture's lower edge (OBJ, PLY), 1: down from its upper one (glTF) */
+    uint32_t *uv_index;           /* faces * 3: a corner's of uv, or RECON_NONE; NULL with uv: that of its vertex's number */
+    float *corner_normal;         /* corner_normals * 3 or NULL */
+    uint32_t *normal_index;       /* faces * 3: a corner's of corner_normal, or RECON_NONE; NULL without */
+    uint8_t *joined;              /* faces, or NULL: 1 where a face and the one before it are of one polygon, cut as a fan */
+    uint64_t extra_bytes;
+    uint8_t *extra; /* names, materials, pictures, further properties, packed by the reader for the writer; or NULL */
 };
 
 struct recon_image {
@@ -91,7 +105,7 @@ struct recon_array {
     void **at;      /* the slot's pointer */
     uint64_t bytes; /* 0 when the pointer is NULL */
 };
-#define RECON_ARRAYS_MAX 4
+#define RECON_ARRAYS_MAX 10
 /* Fills out[]; gives how many; 0 for RECON_FRAMES. */
 int recon_slot_arrays(enum recon_slot type, void *slot, struct recon_array out[RECON_ARRAYS_MAX]);
 enum recon_place *recon_slot_place(enum recon_slot type, void *slot); /* NULL for RECON_FRAMES */

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define RECON_KERNEL_ABI 1u
+#define RECON_KERNEL_ABI 2u
 
 enum recon_ptype { RECON_INT = 1, RECON_FLOAT, RECON_BOOL, RECON_TEXT, RECON_CHOICE, RECON_VEC };
 

@@ -1,0 +1,389 @@
+/* Usual lines of an OBJ by AVX2: a line of up to 64 bytes is cut into words by masks of its bytes, a number is turned from text
+ * to binary in one register. Whatever is unusual (longer, an exponent, a comment, a negative index) is left to the general way. */
+#include "config.h"
+#include "data/obj.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define WIDE __attribute__((target("avx2,bmi,bmi2,popcnt")))
+#define WIDE_INLINE WIDE static inline __attribute__((always_inline))
+
+/* ---- masks of 64 bytes ---- */
+
+struct bytes {
+    __m256i a, b;
+};
+
+WIDE_INLINE struct bytes load_bytes(const char *p)
+{
+    return (struct bytes){ _mm256_loadu_si256((const __m256i *)(const void *)p), _mm256_loadu_si256((const __m256i *)(const void *)(p + 32)) };
+}
+
+WIDE_INLINE uint64_t mask_of(__m256i a, __m256i b)
+{
+    return (uint64_t)(uint32_t)_mm256_movemask_epi8(a) | (uint64_t)(uint32_t)_mm256_movemask_epi8(b) << 32;
+}
+
+WIDE_INLINE uint64_t equal(struct bytes x, char c)
+{
+    const __m256i v = _mm256_set1_epi8(c);
+
+    return mask_of(_mm256_cmpeq_epi8(x.a, v), _mm256_cmpeq_epi8(x.b, v));
+}
+
+WIDE_INLINE uint64_t at_most(struct bytes x, char c)
+{
+    const __m256i v = _mm256_set1_epi8(c);
+
+    return mask_of(_mm256_cmpeq_epi8(_mm256_min_epu8(x.a, v), x.a), _mm256_cmpeq_epi8(_mm256_min_epu8(x.b, v), x.b));
+}
+
+/* ---- numbers ---- */
+
+/* Where a dot at byte k of 16 is taken out, what is before it moves up by one; 16: no dot. And by what that divides. */
+static const uint8_t without_dot[17][16] = {
+#define U 0x80
+    { U, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },  { U, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
+    { U, 0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },  { U, 0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
+    { U, 0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },  { U, 0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
+    { U, 0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15 },  { U, 0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15 },
+    { U, 0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15 },  { U, 0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15 },
+    { U, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15 },   { U, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15 },
+    { U, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15 },   { U, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15 },
+    { U, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15 },   { U, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 },
+    { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
+#undef U
+};
+static const double divisor[17] = { 1e15, 1e14, 1e13, 1e12, 1e11, 1e10, 1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1, 1 };
+static const uint8_t last_bytes[32] = { 0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
+                                        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+
+/* sixteen digits, 0 to 9, the first counts most */
+WIDE_INLINE uint64_t digits_value(__m128i d)
+{
+    uint64_t halves;
+
+    d = _mm_maddubs_epi16(d, _mm_set1_epi16(1 << 8 | 10)); /* pairs */
+    d = _mm_madd_epi16(d, _mm_set1_epi32(1 << 16 | 100));
+    d = _mm_packus_epi32(d, d);
+    d = _mm_madd_epi16(d, _mm_set1_epi32(1 << 16 | 10000));
+    halves = (uint64_t)_mm_cvtsi128_si64(d);
+    return (halves & UINT32_MAX) * 100000000u + (halves >> 32);
+}
+
+/* The word from p to e: a sign, up to 16 digits with a dot; *bad grows by what is none. Exact: the digits and the power of ten
+ * are doubles, so that the quotient is rounded once. */
+WIDE_INLINE double number(const char *p, const char *e, uint64_t *bad)
+{
+    uint64_t minus = *p == '-', n = (uint64_t)(e - p) - minus, value, digit, dot, word;
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(e - 16)), d = _mm_sub_epi8(x, _mm_set1_epi8('0'));
+    unsigned at;
+    union {
+        double f;
+        uint64_t u;
+    } v;
+
+    *bad |= n - 1 > 15; /* none, or too many */
+    n = n > 16 ? 16 : n;
+    word = n ? (0xffffu << (16 - n)) & 0xffff : 0;
+    digit = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(d, _mm_set1_epi8(9)), d));
+    dot = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('.'))) & word;
+    *bad |= ((digit | dot) & word) ^ word;
+    *bad |= (dot & (dot - 1)) | (dot == word); /* one dot, and not alone */
+    at = (unsigned)__builtin_ctz((unsigned)dot | 0x10000u);
+    d = _mm_and_si128(d, _mm_loadu_si128((const __m128i *)(const void *)(last_bytes + n)));
+    d = _mm_shuffle_epi8(d, _mm_loadu_si128((const __m128i *)(const void *)without_dot[at]));
+    value = digits_value(d);
+    *bad |= value >> 53;
+    v.f = (double)(int64_t)value / divisor[at];
+    v.u |= minus << 63;
+    return v.f;
+}
+
+/* The word from p to e: an index of one to eight digits. */
+WIDE_INLINE uint64_t whole(const char *p, const char *e, uint64_t *bad)
+{
+    uint64_t n = (uint64_t)(e - p), w;
+
+    *bad |= n - 1 > 7;
+    memcpy(&w, e - 8, 8);
+    w ^= 0x3030303030303030u;
+    w &= ~(uint64_t)0 << ((64 - 8 * n) & 63);
+    *bad |= ((w + 0x7676767676767676u) | w) & 0x8080808080808080u;
+    w = w * 10 + (w >> 8);
+    return (((w & 0x000000ff000000ffu) * 0x000f424000000064u) + ((w >> 16 & 0x000000ff000000ffu) * 0x0000271000000001u)) >> 32;
+}
+
+/* ---- lines ---- */
+
+/* A line's words by their places in it: starts and, one behind each, ends; the first word is cut off. */
+struct words {
+    uint64_t start, end, slash;
+    unsigned n, newline;
+};
+
+/* false: no newline within 64 bytes */
+WIDE_INLINE bool cut_line(const char *p, struct words *ret)
+{
+    struct bytes x = load_bytes(p);
+    uint64_t newline = equal(x, '\n'), line, blank, ink;
+
+    if (!newline)
+        return false;
+    line = newline ^ (newline - 1); /* up to the newline */
+    blank = equal(x, ' ') | equal(x, '\t') | equal(x, '\r');
+    ink = ~blank & line >> 1;
+    ret->newline = (unsigned)__builtin_ctzll(newline);
+    ret->start = ink & ~(ink << 1);
+    ret->end = ~ink & ink << 1;
+    ret->slash = equal(x, '/') & line;
+    ret->start &= ret->start - 1;
+    ret->end &= ret->end - 1;
+    ret->n = (unsigned)__builtin_popcountll(ret->start);
+    return true;
+}
+
+/* the next word; false values when none is left, which callers have counted */
+WIDE_INLINE void next_word(const char *p, struct words *w, const char **ret, const char **ret_end)
+{
+    *ret = p + __builtin_ctzll(w->start);
+    *ret_end = p + __builtin_ctzll(w->end);
+    w->start &= w->start - 1;
+    w->end &= w->end - 1;
+}
+
+WIDE_INLINE bool three(const char *p, struct words *w, const double *offset, float to[3])
+{
+    uint64_t bad = 0;
+
+    for (int i = 0; i < 3; i++) {
+        const char *a, *e;
+        double v;
+
+        next_word(p, w, &a, &e);
+        v = number(a, e, &bad);
+        to[i] = (float)(offset ? v - offset[i] : v);
+    }
+    return !bad;
+}
+
+WIDE_INLINE uint8_t color_byte(double v)
+{
+    double k = v * 255;
+
+    return (uint8_t)(k > 0 ? (k < 255 ? k + 0.5 : 255) : 0);
+}
+
+WIDE_INLINE bool take_vertex(struct obj_piece *c, const char *p, struct words *w)
+{
+    struct recon_mesh *m = &c->obj->mesh;
+    uint64_t bad = 0;
+
+    if (w->n != (m->rgb ? 6 : 3) || c->at.v == c->stop.v || !three(p, w, c->obj->offset, m->xyz + 3 * c->at.v))
+        return false;
+    for (int i = 0; m->rgb && i < 3; i++) {
+        const char *a, *e;
+
+        next_word(p, w, &a, &e);
+        m->rgb[3 * c->at.v + (uint64_t)i] = color_byte(number(a, e, &bad));
+    }
+    c->at.v += !bad;
+    return !bad;
+}
+
+WIDE_INLINE bool take_uv(struct obj_piece *c, const char *p, struct words *w)
+{
+    uint64_t bad = 0;
+    double uv[2];
+
+    if (w->n < 2 || w->n > 3 || c->at.vt == c->stop.vt)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        const char *a, *e;
+
+        next_word(p, w, &a, &e);
+        uv[i] = number(a, e, &bad);
+    }
+    if (bad)
+        return false;
+    if (c->obj->mesh.uv) {
+        c->obj->mesh.uv[2 * c->at.vt] = (float)uv[0];
+        c->obj->mesh.uv[2 * c->at.vt + 1] = (float)uv[1];
+    }
+    c->uv_bad += !(uv[0] >= 0 && uv[0] <= 1 && uv[1] >= 0 && uv[1] <= 1);
+    c->at.vt++;
+    return true;
+}
+
+WIDE_INLINE bool take_normal(struct obj_piece *c, const char *p, struct words *w)
+{
+    struct recon_mesh *m = &c->obj->mesh;
+    float *to = m->corner_normal ? m->corner_normal : m->normals;
+
+    if (w->n != 3 || c->at.vn == c->stop.vn || (to && !three(p, w, NULL, to + 3 * c->at.vn)))
+        return false;
+    c->at.vn++;
+    return true;
+}
+
+WIDE_INLINE uint32_t index_of(const char *p, const char *e, uint64_t there, uint64_t *bad)
+{
+    uint64_t v = whole(p, e, bad) - 1; /* 0 becomes more than there can be */
+
+    *bad |= v >= there;
+    return (uint32_t)v;
+}
+
+/* v, v/vt, v//vn or v/vt/vn */
+WIDE_INLINE void take_corner(const struct obj *o, const char *p, const char *a, const char *e, uint64_t slash, uint32_t *v, uint32_t *vt,
+                             uint32_t *vn, uint64_t *bad)
+{
+    uint64_t mine = slash & (~(uint64_t)0 << (a - p)) & ~(~(uint64_t)0 << (e - p) % 64);
+    const char *s, *t;
+
+    *vt = *vn = RECON_NONE;
+    if (!mine) {
+        *v = index_of(a, e, o->all.v, bad);
+        return;
+    }
+    s = p + __builtin_ctzll(mine);
+    mine &= mine - 1;
+    t = mine ? p + __builtin_ctzll(mine) : e;
+    *bad |= mine & (mine - 1);
+    *v = index_of(a, s, o->all.v, bad);
+    if (t != s + 1)
+        *vt = index_of(s + 1, t, o->all.vt, bad);
+    if (mine)
+        *vn = index_of(t + 1, e, o->all.vn, bad);
+    else
+        *bad |= t == s + 1; /* "1/" */
+}
+
+WIDE_INLINE bool take_face(struct obj_piece *c, const char *p, struct words *w)
+{
+    const struct obj *o = c->obj;
+    uint32_t v[4], vt[4], vn[4];
+    unsigned n = w->n;
+    uint64_t bad = 0;
+    bool same = c->same_normals;
+
+    if (n < 3 || n > 4 || c->at.tri + n - 2 > c->stop.tri)
+        return false;
+    for (unsigned i = 0; i < n; i++) {
+        const char *a, *e;
+
+        next_word(p, w, &a, &e);
+        take_corner(o, p, a, e, w->slash, &v[i], &vt[i], &vn[i], &bad);
+        same = same && vn[i] == v[i];
+    }
+    if (bad)
+        return false;
+    c->same_normals = same;
+    obj_put_triangle(c, v, vt, vn, false);
+    if (n == 4) {
+        v[1] = v[2], v[2] = v[3];
+        vt[1] = vt[2], vt[2] = vt[3];
+        vn[1] = vn[2], vn[2] = vn[3];
+        obj_put_triangle(c, v, vt, vn, true);
+    }
+    return true;
+}
+
+/* the two bytes with which a line begins, and a blank behind them */
+WIDE_INLINE bool one_line(struct obj_piece *c, const char *p, struct words *w)
+{
+    if (p[0] == 'f')
+        return p[1] == ' ' && take_face(c, p, w);
+    if (p[0] != 'v')
+        return false;
+    if (p[1] == ' ')
+        return take_vertex(c, p, w);
+    if (p[2] != ' ')
+        return false;
+    return p[1] == 't' ? take_uv(c, p, w) : p[1] == 'n' && take_normal(c, p, w);
+}
+
+WIDE static void read_lines(struct obj_piece *c, const char **at)
+{
+    const char *p = *at;
+    struct words w;
+
+    while (p < c->end && (*p == 'v' || *p == 'f') && cut_line(p, &w) && p + w.newline < c->end && one_line(c, p, &w)) {
+        p += w.newline + 1;
+        c->at.lines++;
+    }
+    *at = p;
+}
+
+/* ---- counting ---- */
+
+/* A line from p to its newline, of so many words, without comment, backslash or control characters. false: it begins with a blank. */
+WIDE_INLINE bool count_line(struct obj_piece *c, const char *p, uint64_t words)
+{
+    char kind = p[0];
+
+    if (kind == 'v') {
+        if ((unsigned char)p[1] <= ' ') {
+            c->first_v = c->first_v ? c->first_v : p;
+            c->n.v++;
+        } else if ((unsigned char)p[2] <= ' ') {
+            c->n.vt += p[1] == 't';
+            c->n.vn += p[1] == 'n';
+        }
+    } else if (kind == 'f' && (unsigned char)p[1] <= ' ') {
+        c->first_f = c->first_f ? c->first_f : p;
+        c->n.tri += words > 3 ? words - 3 : 0;
+        c->n.polygons += words > 4;
+    } else if (kind == ' ' || kind == '\t' || kind == '\r') {
+        return false;
+    }
+    c->n.lines++;
+    return true;
+}
+
+/* blocks of 64 bytes; words before a newline are counted by their starts */
+WIDE static void count_lines(struct obj_piece *c, const char **at)
+{
+    const char *line = *at, *p = *at;
+    uint64_t total = 0, before = 0, ink_before = 0, odd_before = 0;
+
+    for (; p + 64 <= c->end; p += 64) {
+        struct bytes x = load_bytes(p);
+        uint64_t newline = equal(x, '\n'), blank = equal(x, ' ') | equal(x, '\t') | equal(x, '\r');
+        uint64_t odd = equal(x, '#') | equal(x, '\\') | (at_most(x, 0x1f) & ~(newline | blank));
+        uint64_t ink = ~(blank | newline), start = ink & ~(ink << 1 | ink_before);
+
+        for (; newline; newline &= newline - 1) {
+            uint64_t behind = newline & -newline, lower = behind - 1, words = total + (uint64_t)__builtin_popcountll(start & lower);
+
+            if (odd_before | (odd & lower) || !count_line(c, line, words - before)) {
+                *at = line;
+                return;
+            }
+            odd &= ~lower;
+            line = p + __builtin_ctzll(newline) + 1;
+            before = words;
+        }
+        odd_before |= odd;
+        ink_before = ink >> 63;
+        total += (uint64_t)__builtin_popcountll(start);
+    }
+    *at = line;
+}
+
+static const struct obj_quick wide = { count_lines, read_lines };
+
+const struct obj_quick *obj_wide(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt")
+               ? &wide
+               : NULL;
+}
+#else
+const struct obj_quick *obj_wide(void)
+{
+    return NULL;
+}
+#endif
