@@ -1,4 +1,4 @@
-/* What is doubtful in coordinates, as words for people. A sample of 65536 points at most is sorted. */
+/* What is doubtful in coordinates, as words for people. Of a sample of 65536 points at most. */
 #include "config.h"
 #include "data/data.h"
 
@@ -10,11 +10,32 @@
 #define FAR_RATIO 1000.0 /* distance from the origin over the extent: 16 bits of a float's 24 are left at most */
 #define FAR_METRES 1e5   /* floats step by 8 mm and more there */
 
-static int ascending(const void *a, const void *b)
+/* What would stand at place k of v, were it sorted (Hoare's selection); afterwards nothing before it is larger. No NaN. */
+static float place_of(float *v, uint64_t n, uint64_t k)
 {
-    float x = *(const float *)a, y = *(const float *)b;
+    uint64_t low = 0, high = n - 1;
 
-    return x < y ? -1 : x > y;
+    while (low < high) {
+        float a = v[low], b = v[low + (high - low) / 2], c = v[high], pivot = fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
+        uint64_t i = low, j = high;
+
+        for (;;) {
+            while (v[i] < pivot)
+                i++;
+            while (v[j] > pivot)
+                j--;
+            if (i >= j)
+                break;
+            a = v[i];
+            v[i++] = v[j];
+            v[j--] = a;
+        }
+        if (k <= j)
+            high = j;
+        else
+            low = j + 1;
+    }
+    return v[k];
 }
 
 struct side {
@@ -22,21 +43,28 @@ struct side {
     double near, far;   /* without a thousandth at each end */
 };
 
-static struct side side_of(const float *xyz, uint64_t n, int axis, float *sorted)
+static struct side side_of(const float *xyz, uint64_t n, int axis, float *sample)
 {
     uint64_t step = n / SAMPLE + 1, k = 0, cut;
+    float low = INFINITY, high = -INFINITY, near, far;
 
-    for (uint64_t i = 0; i < n; i += step)
-        sorted[k++] = xyz[3 * i + (uint64_t)axis];
-    qsort(sorted, k, sizeof(*sorted), ascending);
+    for (uint64_t i = 0; i < n; i += step) {
+        float x = xyz[3 * i + (uint64_t)axis];
+
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+        sample[k++] = x;
+    }
     cut = (uint64_t)((double)k * TAIL);
-    return (struct side){ (double)sorted[0], (double)sorted[k - 1], (double)sorted[cut], (double)sorted[k - 1 - cut] };
+    near = place_of(sample, k, cut);
+    far = place_of(sample + cut, k - cut, k - 1 - 2 * cut); /* nothing before cut is larger */
+    return (struct side){ (double)low, (double)high, (double)near, (double)far };
 }
 
 void geom_doubts(const float *xyz, uint64_t n, bool points, void (*warn)(void *, const char *, const char *, const char *), void *self)
 {
     static const char axis[] = "xyz";
-    float *sorted = xmalloc(SAMPLE * sizeof(*sorted));
+    float *sample = xmalloc(SAMPLE * sizeof(*sample));
     double extent = 0, most = 0;
     struct side s[3];
     uint64_t zero = 0;
@@ -46,13 +74,13 @@ void geom_doubts(const float *xyz, uint64_t n, bool points, void (*warn)(void *,
     for (int a = 0; a < 3 && n; a++) {
         double far;
 
-        s[a] = side_of(xyz, n, a, sorted);
+        s[a] = side_of(xyz, n, a, sample);
         extent = fmax(extent, s[a].far - s[a].near);
         far = fmax(fabs(s[a].near), fabs(s[a].far));
         at = far > most ? a : at;
         most = fmax(most, far);
     }
-    free(sorted);
+    free(sample);
     if (n > 1 && (most > FAR_RATIO * extent || (most >= FAR_METRES && most > 10 * extent)) && most > 0) {
         snprintf(text, sizeof(text), "coordinates reach %.9g along %c and span %.6g: floats step by %.3g there; read with offset = %.0f, %.0f, %.0f",
                  most, axis[at], extent, (double)(nextafterf((float)most, INFINITY) - (float)most), s[0].near, s[1].near, s[2].near);

@@ -4,77 +4,31 @@
 
 #include <locale.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-struct part {
-    int fd;
-    const char *path;
-    char *to;
-    uint64_t n, offset;
-    struct fault fault;
-    int rc;
-};
-
-static void *read_part(void *arg)
-{
-    struct part *p = arg;
-
-    p->rc = data_pread(p->fd, p->path, p->to, p->n, p->offset, &p->fault);
-    return NULL;
-}
-
-enum { PARTS_MAX = 8 };
-
-/* by several threads, since a copy out of the page cache keeps one busy */
-static int read_parts(int fd, const char *path, int threads, char *to, uint64_t n, struct fault *fault)
-{
-    struct part part[PARTS_MAX] = { 0 };
-    pthread_t thread[PARTS_MAX];
-    bool started[PARTS_MAX] = { false };
-    int parts = n < (uint64_t)8 << 20 || threads < 1 ? 1 : threads < PARTS_MAX ? threads : PARTS_MAX, rc = 0;
-
-    for (int i = parts; i-- > 0;) {
-        uint64_t from = n / (uint64_t)parts * (uint64_t)i, end = i + 1 < parts ? n / (uint64_t)parts * (uint64_t)(i + 1) : n;
-
-        part[i] = (struct part){ .fd = fd, .path = path, .to = to + from, .n = end - from, .offset = from };
-        started[i] = i && pthread_create(&thread[i], NULL, read_part, &part[i]) == 0;
-        if (!started[i])
-            read_part(&part[i]);
-    }
-    for (int i = 0; i < parts; i++) {
-        if (started[i])
-            pthread_join(thread[i], NULL);
-        if (part[i].rc && rc == 0 && fault)
-            *fault = part[i].fault;
-        rc = rc ? rc : part[i].rc;
-    }
-    return rc;
-}
-
-int load_file(const char *path, int threads, const struct data_alloc *alloc, struct load *ret, struct fault *fault)
+int load_file(const char *path, const struct data_alloc *alloc, struct load *ret, struct fault *fault)
 {
     uint64_t n = 0;
     int fd = data_open(path, &n, fault), rc;
-    char *base;
+    char *s;
 
     if (fd < 0)
         return -1;
-    if (!(base = alloc->alloc(alloc->self, n + 2 * LOAD_PAD))) {
+    if (!(s = mesh_array(alloc, n + 1, 1))) {
         close(fd);
         return fault_set(fault, CODE_MEMORY, NULL, "no memory for the %llu bytes of '%s'", (unsigned long long)n, path);
     }
-    rc = read_parts(fd, path, threads, base + LOAD_PAD, n, fault);
+    rc = data_pread(fd, path, s, n, 0, fault);
     close(fd);
     if (rc) {
-        alloc->free(alloc->self, base);
+        alloc->free(alloc->self, s);
         return -1;
     }
-    memset(base, 0, LOAD_PAD);
-    memset(base + LOAD_PAD + n, 0, LOAD_PAD);
-    *ret = (struct load){ .base = base, .s = base + LOAD_PAD, .n = n };
+    s[n] = 0;
+    *ret = (struct load){ .s = s, .n = n };
     return 0;
 }
 
@@ -237,17 +191,26 @@ void mesh_drop(struct recon_mesh *m, const struct data_alloc *alloc)
     *m = (struct recon_mesh){ 0 };
 }
 
-static void *array(uint64_t n, uint64_t size, const struct data_alloc *alloc)
+/* Large ones by huge pages, where the system gives them on advice: a page fault for each 4 KiB costs more than parsing them. */
+void *mesh_array(const struct data_alloc *alloc, uint64_t n, uint64_t size)
 {
-    return n > UINT64_MAX / 64 ? NULL : alloc->alloc(alloc->self, n * size);
+    enum { HUGE = 2 << 20, LARGE = 4 * HUGE };
+    void *p = n > UINT64_MAX / 64 ? NULL : alloc->alloc(alloc->self, n * size);
+
+    if (p && n * size >= LARGE) {
+        uintptr_t from = ((uintptr_t)p + HUGE - 1) & ~(uintptr_t)(HUGE - 1), end = ((uintptr_t)p + n * size) & ~(uintptr_t)(HUGE - 1);
+
+        madvise((void *)from, end - from, MADV_HUGEPAGE); /* advice: nothing is lost where it is not taken */
+    }
+    return p;
 }
 
 int mesh_arrays(struct recon_mesh *m, uint64_t vertices, bool normals, bool rgb, const struct data_alloc *alloc, struct fault *fault)
 {
     *m = (struct recon_mesh){ .vertices = vertices, .place = RECON_HOST };
-    m->xyz = array(vertices, 12, alloc);
-    m->normals = normals ? array(vertices, 12, alloc) : NULL;
-    m->rgb = rgb ? array(vertices, 3, alloc) : NULL;
+    m->xyz = mesh_array(alloc, vertices, 12);
+    m->normals = normals ? mesh_array(alloc, vertices, 12) : NULL;
+    m->rgb = rgb ? mesh_array(alloc, vertices, 3) : NULL;
     if (m->xyz && (m->normals || !normals) && (m->rgb || !rgb))
         return 0;
     mesh_drop(m, alloc);
@@ -257,7 +220,7 @@ int mesh_arrays(struct recon_mesh *m, uint64_t vertices, bool normals, bool rgb,
 int mesh_indices(struct recon_mesh *m, uint64_t faces, const struct data_alloc *alloc, struct fault *fault)
 {
     m->faces = faces;
-    m->index = array(faces, 12, alloc);
+    m->index = mesh_array(alloc, faces, 12);
     if (m->index)
         return 0;
     mesh_drop(m, alloc);
@@ -275,7 +238,7 @@ static bool ends(const char *path, const char *suffix)
     return n >= k && strcasecmp(path + n - k, suffix) == 0;
 }
 
-static enum form form_of(const char *path, const struct load *t)
+static enum form form_of(const char *path, const char head[4])
 {
     static const struct {
         const char *suffix;
@@ -286,9 +249,9 @@ static enum form form_of(const char *path, const struct load *t)
         { ".txt", FORM_XYZ },  { ".glb", FORM_GLB },   { ".npy", FORM_NPY },
     };
 
-    if (t->n >= 4 && memcmp(t->s, "ply", 3) == 0 && (t->s[3] == '\n' || t->s[3] == '\r'))
+    if (memcmp(head, "ply", 3) == 0 && (head[3] == '\n' || head[3] == '\r'))
         return FORM_PLY;
-    if (t->n >= 4 && memcmp(t->s, "glTF", 4) == 0)
+    if (memcmp(head, "glTF", 4) == 0)
         return FORM_GLB;
     for (size_t i = 0; i < COUNT(rows); i++)
         if (ends(path, rows[i].suffix))
@@ -296,23 +259,45 @@ static enum form form_of(const char *path, const struct load *t)
     return FORM_NONE;
 }
 
+static int find_form(const char *path, enum form *ret, struct fault *fault)
+{
+    char head[4] = { 0 };
+    uint64_t n = 0;
+    int fd = data_open(path, &n, fault), rc;
+
+    if (fd < 0)
+        return -1;
+    rc = data_pread(fd, path, head, n < 4 ? n : 4, 0, fault);
+    close(fd);
+    *ret = form_of(path, head);
+    if (rc == 0 && *ret == FORM_NONE)
+        rc = fault_set(fault, CODE_DATA, NULL, "'%s' is of no known form, .ply, .obj, .off, .glb, .pcd, .xyz or .npy are wanted", path);
+    return rc;
+}
+
 static int check_finite(const char *path, const struct recon_mesh *m, struct fault *fault)
 {
-    for (uint64_t i = 0; i < 3 * m->vertices; i++)
+    uint32_t any = 0;
+
+    for (uint64_t i = 0; i < 3 * m->vertices; i++) { /* an exponent of ones carries into the sign */
+        uint32_t bits;
+
+        memcpy(&bits, m->xyz + i, 4);
+        any |= (bits & 0x7f800000u) + 0x00800000u;
+    }
+    for (uint64_t i = 0; any >> 31 && i < 3 * m->vertices; i++)
         if (!isfinite(m->xyz[i]))
             return fault_set(fault, CODE_DATA, "vertex-nan", "vertex %llu of '%s' is not finite, a number of a float's range is wanted",
                              (unsigned long long)(i / 3), path);
     return 0;
 }
 
-static int parse(const char *path, const struct load *t, const struct geom_options *o, const struct data_alloc *alloc, struct recon_mesh *ret,
+static int parse(enum form form, const char *path, const struct load *t, const struct data_alloc *alloc, struct recon_mesh *ret,
                  struct mesh_notes *notes, struct fault *fault)
 {
-    switch (form_of(path, t)) {
+    switch (form) {
     case FORM_PLY:
         return ply_parse(path, t, alloc, ret, notes, fault);
-    case FORM_OBJ:
-        return obj_parse(path, t, o, alloc, ret, notes, fault);
     case FORM_OFF:
         return off_parse(path, t, alloc, ret, notes, fault);
     case FORM_PCD:
@@ -321,10 +306,8 @@ static int parse(const char *path, const struct load *t, const struct geom_optio
         return xyz_parse(path, t, alloc, ret, fault);
     case FORM_GLB:
         return glb_parse(path, t, alloc, ret, notes, fault);
-    case FORM_NPY:
-        return npy_parse(path, t, alloc, ret, fault);
     default:
-        return fault_set(fault, CODE_DATA, NULL, "'%s' is of no known form, .ply, .obj, .off, .glb, .pcd, .xyz or .npy are wanted", path);
+        return npy_parse(path, t, alloc, ret, fault);
     }
 }
 
@@ -332,15 +315,20 @@ static int read_any(const char *path, const struct geom_options *o, const struct
                     struct fault *fault)
 {
     struct load t;
+    enum form form;
     int rc;
 
     *notes = (struct mesh_notes){ 0 };
-    if (load_file(path, o->threads, alloc, &t, fault))
-        return -1;
-    memcpy(t.offset, o->offset, sizeof(t.offset));
     *m = (struct recon_mesh){ 0 };
-    rc = parse(path, &t, o, alloc, m, notes, fault);
-    alloc->free(alloc->self, t.base);
+    if (find_form(path, &form, fault))
+        return -1;
+    if (form == FORM_OBJ) {
+        rc = obj_parse(path, o, alloc, m, notes, fault);
+    } else if ((rc = load_file(path, alloc, &t, fault)) == 0) {
+        memcpy(t.offset, o->offset, sizeof(t.offset));
+        rc = parse(form, path, &t, alloc, m, notes, fault);
+        alloc->free(alloc->self, t.s);
+    }
     if (rc == 0 && m->vertices == 0) {
         mesh_drop(m, alloc);
         return fault_set(fault, CODE_DATA, "empty-result", "'%s' has no vertices", path);

@@ -4,11 +4,9 @@
 
 #include "data/data_priv.h"
 
-/* A whole file in memory of the caller's allocator, and what is taken off its coordinates. LOAD_PAD zeros before and behind
- * may be read. */
-enum { LOAD_PAD = 64 };
+/* A whole file in memory of the caller's allocator, with a NUL after it, and what is taken off its coordinates. */
 struct load {
-    char *base, *s; /* to be freed; the first byte */
+    char *s;
     uint64_t n;
     double offset[3];
 };
@@ -17,7 +15,7 @@ static inline float place(const struct load *t, int axis, double v)
 {
     return (float)(v - t->offset[axis]);
 }
-int load_file(const char *path, int threads, const struct data_alloc *alloc, struct load *ret, struct fault *fault);
+int load_file(const char *path, const struct data_alloc *alloc, struct load *ret, struct fault *fault);
 
 /* One number at *p, not beyond end; *p moves behind it. Decimal with or without an exponent, correctly rounded; "nan" and
  * "inf" in any case and sign give NaN. false: no number stands there. */
@@ -49,15 +47,17 @@ const char *text_line_end(const struct text *t);   /* the '\n' or end */
 
 /* Arrays of a mesh in the allocator; rgb and normals on wish. CODE_MEMORY. Released on failure. */
 int mesh_arrays(struct recon_mesh *m, uint64_t vertices, bool normals, bool rgb, const struct data_alloc *alloc, struct fault *fault);
+void *mesh_array(const struct data_alloc *alloc, uint64_t n, uint64_t size); /* n of so many bytes, below 64; NULL: no memory */
 int mesh_indices(struct recon_mesh *m, uint64_t faces, const struct data_alloc *alloc, struct fault *fault);
 void mesh_drop(struct recon_mesh *m, const struct data_alloc *alloc);
 
-/* One reader a format: obj.c, off.c, ply_read.c; text holds the whole file. A mesh without faces is fine here. */
-int obj_parse(const char *path, const struct load *text, const struct geom_options *o, const struct data_alloc *alloc, struct recon_mesh *ret,
-              struct mesh_notes *notes, struct fault *fault);
+/* One reader a format: obj.c, off.c, ply_read.c; text holds the whole file, but for an OBJ, which is read piece by piece. A mesh
+ * without faces is fine here. */
+int obj_parse(const char *path, const struct geom_options *o, const struct data_alloc *alloc, struct recon_mesh *ret, struct mesh_notes *notes,
+              struct fault *fault);
 struct obj_quick; /* obj.h: how usual lines are read */
-int obj_parse_by(const struct obj_quick *quick, const char *path, const struct load *text, const struct geom_options *o,
-                 const struct data_alloc *alloc, struct recon_mesh *ret, struct mesh_notes *notes, struct fault *fault);
+int obj_parse_by(const struct obj_quick *quick, const char *path, const struct geom_options *o, const struct data_alloc *alloc,
+                 struct recon_mesh *ret, struct mesh_notes *notes, struct fault *fault);
 int off_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret,
               struct mesh_notes *notes, struct fault *fault);
 int ply_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret,

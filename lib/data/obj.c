@@ -4,30 +4,42 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-static void *count_piece(void *arg)
+static bool count_chunk(struct obj_piece *c)
 {
-    struct obj_piece *c = arg;
-
     for (const char *p = c->p; p < c->end;) {
         c->obj->quick->count(c, &p);
         if (p < c->end)
             p = obj_count_line(c, p) + 1;
     }
+    return true;
+}
+
+static void *count_piece(void *piece)
+{
+    obj_chunks(piece, count_chunk);
     return NULL;
+}
+
+static bool read_chunk(struct obj_piece *c)
+{
+    for (const char *p = c->p; p < c->end;) {
+        c->obj->quick->read(c, &p);
+        if (p < c->end && !(p = obj_read_line(c, p)))
+            return false;
+        p++;
+    }
+    return true;
 }
 
 static void *read_piece(void *arg)
 {
     struct obj_piece *c = arg;
 
-    for (const char *p = c->p; p && p < c->end;) {
-        c->obj->quick->read(c, &p);
-        if (p < c->end && (p = obj_read_line(c, p)))
-            p++;
-    }
+    obj_chunks(c, read_chunk);
     if (!c->fault.err.code && (c->at.tri != c->stop.tri || c->at.v != c->stop.v)) /* both passes must see the same: nothing is left unwritten */
-        fault_set(&c->fault, CODE_INTERNAL, NULL, "'%s': the passes found other numbers: vertices up to %llu and %llu, triangles up to %llu and %llu",
+        fault_set(&c->fault, CODE_DATA, NULL, "'%s' changed while it was read: %llu vertices were counted and %llu read, %llu triangles and %llu",
                   c->obj->path, (unsigned long long)c->stop.v, (unsigned long long)c->at.v, (unsigned long long)c->stop.tri,
                   (unsigned long long)c->at.tri);
     return NULL;
@@ -49,24 +61,6 @@ static void all_pieces(struct obj *o, void *(*work)(void *))
     }
 }
 
-static void cut(struct obj *o, const struct load *t, int threads)
-{
-    const char *end = t->s + t->n, *p = t->s;
-    uint64_t want = t->n / 65536 + 1;
-
-    o->pieces = (int)(want < (uint64_t)threads ? want : (uint64_t)threads);
-    o->pieces = o->pieces < 1 ? 1 : o->pieces > OBJ_PIECES_MAX ? OBJ_PIECES_MAX : o->pieces;
-    for (int i = 0; i < o->pieces; i++) {
-        const char *e = i + 1 < o->pieces ? t->s + t->n / (uint64_t)o->pieces * (uint64_t)(i + 1) : end;
-
-        e = e < p ? p : e;
-        while (e < end && (e == p || e[-1] != '\n' || obj_joined(p, e - 1)))
-            e++;
-        o->piece[i] = (struct obj_piece){ .obj = o, .p = p, .end = e, .same_normals = true };
-        p = e;
-    }
-}
-
 /* the counts of each piece become where it begins and stops */
 static void add_up(struct obj *o)
 {
@@ -80,28 +74,33 @@ static void add_up(struct obj *o)
         a->v += c->n.v;
         a->vt += c->n.vt;
         a->vn += c->n.vn;
+        a->f += c->n.f;
         a->tri += c->n.tri;
         a->lines += c->n.lines;
-        a->polygons += c->n.polygons;
         c->stop = *a;
     }
 }
 
-/* what the first lines of their kind say; a file of no vertices or faces: false */
-static bool first_line(const struct obj *o, bool of_faces, bool (*says)(const char *line, const char *end))
+/* what the first vertex and the first face of all say */
+static bool first_colored(const struct obj *o)
 {
-    for (int i = 0; i < o->pieces; i++) {
-        const char *line = of_faces ? o->piece[i].first_f : o->piece[i].first_v;
+    for (int i = 0; i < o->pieces; i++)
+        if (o->piece[i].seen_v)
+            return o->piece[i].colored;
+    return false;
+}
 
-        if (line)
-            return says(line, o->piece[i].end);
-    }
+static bool first_paired(const struct obj *o)
+{
+    for (int i = 0; i < o->pieces; i++)
+        if (o->piece[i].seen_f)
+            return o->piece[i].paired;
     return false;
 }
 
 static void *take(const struct data_alloc *alloc, uint64_t n, uint64_t size, bool *failed)
 {
-    void *p = *failed ? NULL : alloc->alloc(alloc->self, n * size);
+    void *p = *failed ? NULL : mesh_array(alloc, n, size);
 
     *failed = *failed || !p;
     return p;
@@ -128,12 +127,30 @@ static int make_arrays(struct obj *o, bool paired, bool colored, const struct da
         m->corner_normal = take(alloc, a->vn, 12, &failed);
         m->normal_index = take(alloc, a->tri, 12, &failed);
     }
-    if (a->polygons)
+    if (a->tri != a->f)
         m->joined = take(alloc, a->tri, 1, &failed);
     if (!failed)
         return 0;
     mesh_drop(m, alloc);
     return fault_set(fault, CODE_MEMORY, NULL, "no memory for texture coordinates and normals of %llu triangles", (unsigned long long)a->tri);
+}
+
+static void free_words(struct obj_piece *c)
+{
+    for (size_t i = 0; i < c->words.n; i++)
+        free(c->words.v[i].text);
+    c->words.n = 0;
+}
+
+/* the first fault in the file's order */
+static int first_fault(const struct obj *o, struct fault *fault)
+{
+    for (int i = 0; i < o->pieces; i++)
+        if (o->piece[i].fault.err.code) {
+            *fault = o->piece[i].fault;
+            return -1;
+        }
+    return 0;
 }
 
 static int read_pieces(struct obj *o, struct fault *fault)
@@ -147,17 +164,12 @@ static int read_pieces(struct obj *o, struct fault *fault)
         c->at.vn -= c->n.vn;
         c->at.tri -= c->n.tri;
         c->at.lines -= c->n.lines;
-        c->words.n = 0;
-        c->other = c->uv_bad = 0;
+        free_words(c);
+        c->other = c->uv_bad = c->polygons = 0;
         c->same_normals = true;
     }
     all_pieces(o, read_piece);
-    for (int i = 0; i < o->pieces; i++) /* the first fault in the file's order */
-        if (o->piece[i].fault.err.code) {
-            *fault = o->piece[i].fault;
-            return -1;
-        }
-    return 0;
+    return first_fault(o, fault);
 }
 
 /* Normals of corners that turn out not to be those of vertices: they move over, and corners are read again. In the plain way
@@ -174,7 +186,7 @@ static int unpair(struct obj *o, const struct data_alloc *alloc, struct fault *f
     m->corner_normal = m->normals;
     m->corner_normals = o->all.vn;
     m->normals = NULL;
-    if (!(m->normal_index = alloc->alloc(alloc->self, m->faces * 12)))
+    if (!(m->normal_index = mesh_array(alloc, m->faces, 12)))
         return fault_set(fault, CODE_MEMORY, NULL, "no memory for the normals of %llu triangles", (unsigned long long)m->faces);
     return read_pieces(o, fault);
 }
@@ -212,10 +224,11 @@ static void take_notes(const struct obj *o, struct mesh_notes *notes)
 {
     uint64_t uv_bad = 0;
 
-    notes->polygons = o->all.polygons;
+    notes->polygons = 0;
     for (int i = 0; i < o->pieces; i++) {
         const struct obj_piece *c = &o->piece[i];
 
+        notes->polygons += c->polygons;
         uv_bad += c->uv_bad;
         notes->other_line = notes->other || !c->other ? notes->other_line : c->other_line;
         notes->other += c->other;
@@ -224,6 +237,7 @@ static void take_notes(const struct obj *o, struct mesh_notes *notes)
         notes->uv_out = count_uv_out(&o->mesh);
 }
 
+/* -1: refused; 1: in the second pass, for what stands in a line */
 static int read_all(struct obj *o, const struct geom_options *options, const struct data_alloc *alloc, struct mesh_notes *notes, struct fault *fault)
 {
     struct extra e = { 0 };
@@ -232,11 +246,11 @@ static int read_all(struct obj *o, const struct geom_options *options, const str
     if (o->all.v > UINT32_MAX - 1 || o->all.vt > UINT32_MAX - 1 || o->all.vn > UINT32_MAX - 1)
         return fault_set(fault, CODE_DATA, NULL, "'%s' has %llu vertices, %llu texture coordinates and %llu normals, at most %u are taken", o->path,
                          (unsigned long long)o->all.v, (unsigned long long)o->all.vt, (unsigned long long)o->all.vn, UINT32_MAX - 1);
-    if (make_arrays(o, o->all.vn && o->all.vn == o->all.v && first_line(o, true, obj_paired), first_line(o, false, obj_colored), alloc, fault))
+    if (make_arrays(o, o->all.vn && o->all.vn == o->all.v && first_paired(o), first_colored(o), alloc, fault))
         return -1;
-    rc = second_pass(o, alloc, fault);
-    if (rc == 0)
-        rc = obj_take_words(o, options, &e, notes, fault);
+    if (second_pass(o, alloc, fault))
+        return 1;
+    rc = obj_take_words(o, options, &e, notes, fault);
     if (rc == 0)
         rc = extra_pack(&e, alloc, &o->mesh, fault);
     take_notes(o, notes);
@@ -244,38 +258,68 @@ static int read_all(struct obj *o, const struct geom_options *options, const str
     return rc;
 }
 
-int obj_parse_by(const struct obj_quick *quick, const char *path, const struct load *text, const struct geom_options *options,
-                 const struct data_alloc *alloc, struct recon_mesh *ret, struct mesh_notes *notes, struct fault *fault)
+/* false: a face of fewer than three corners is among them, see count_lines of obj_wide.c */
+static bool counted(const struct obj *o)
+{
+    for (int i = 0; i < o->pieces; i++)
+        if (o->piece[i].n.tri < o->piece[i].n.f || o->piece[i].n.tri > INT64_MAX)
+            return false;
+    return true;
+}
+
+/* 0, -1, or 1: by the general way once more, which counts each line and finds the right words for what is wrong */
+static int passes(struct obj *o, const struct geom_options *options, const struct data_alloc *alloc, struct mesh_notes *notes, struct fault *fault)
+{
+    int rc;
+
+    if (obj_cut(o, options->threads, fault))
+        return -1;
+    all_pieces(o, count_piece);
+    if (first_fault(o, fault))
+        return -1;
+    add_up(o);
+    if (o->quick != &obj_plain && !counted(o))
+        return 1;
+    rc = read_all(o, options, alloc, notes, fault);
+    if (rc)
+        mesh_drop(&o->mesh, alloc);
+    return rc == 1 && (o->quick == &obj_plain || fault->err.code != CODE_DATA) ? -1 : rc;
+}
+
+int obj_parse_by(const struct obj_quick *quick, const char *path, const struct geom_options *options, const struct data_alloc *alloc,
+                 struct recon_mesh *ret, struct mesh_notes *notes, struct fault *fault)
 {
     struct obj *o = xcalloc(1, sizeof(*o));
     struct fault local = { 0 };
-    int rc;
+    int rc = -1;
 
     o->path = path;
-    o->offset = text->offset;
+    o->offset = options->offset;
     o->quick = quick;
     o->plain = options->plain;
-    cut(o, text, options->threads);
-    all_pieces(o, count_piece);
-    add_up(o);
-    rc = read_all(o, options, alloc, notes, &local);
-    if (rc == 0) {
-        *ret = o->mesh;
-    } else {
-        mesh_drop(&o->mesh, alloc);
-        if (fault)
-            *fault = local;
+    o->fd = data_open(path, &o->size, &local);
+    if (o->fd >= 0) {
+        rc = passes(o, options, alloc, notes, &local);
+        close(o->fd);
     }
-    for (int i = 0; i < o->pieces; i++)
+    if (rc == 0)
+        *ret = o->mesh;
+    for (int i = 0; i < o->pieces; i++) {
+        free_words(&o->piece[i]);
         free(o->piece[i].words.v);
+    }
     free(o);
-    return rc ? -1 : 0;
+    if (rc == 1)
+        return obj_parse_by(&obj_plain, path, options, alloc, ret, notes, fault);
+    if (rc && fault)
+        *fault = local;
+    return rc;
 }
 
-int obj_parse(const char *path, const struct load *text, const struct geom_options *options, const struct data_alloc *alloc,
-              struct recon_mesh *ret, struct mesh_notes *notes, struct fault *fault)
+int obj_parse(const char *path, const struct geom_options *options, const struct data_alloc *alloc, struct recon_mesh *ret,
+              struct mesh_notes *notes, struct fault *fault)
 {
     const struct obj_quick *wide = obj_wide();
 
-    return obj_parse_by(wide ? wide : &obj_plain, path, text, options, alloc, ret, notes, fault);
+    return obj_parse_by(wide ? wide : &obj_plain, path, options, alloc, ret, notes, fault);
 }

@@ -98,9 +98,11 @@ const char *obj_count_line(struct obj_piece *c, const char *p)
     const char *e = line_end(p, c->end, &c->n.lines), *line = p;
     enum obj_words words;
 
+    for (const char *q = p; q < e; q++)
+        c->controls = c->controls || ((unsigned char)*q < ' ' && !is_blank(*q) && *q != '\n');
     switch (kind_of(&p, e, &words)) {
     case LINE_V:
-        c->first_v = c->first_v ? c->first_v : line;
+        obj_see_vertex(c, line);
         c->n.v++;
         break;
     case LINE_VT:
@@ -112,9 +114,9 @@ const char *obj_count_line(struct obj_piece *c, const char *p)
     case LINE_F: {
         uint64_t n = count_tokens(p, e);
 
-        c->first_f = c->first_f ? c->first_f : line;
+        obj_see_face(c, line);
+        c->n.f++;
         c->n.tri += n > 2 ? n - 2 : 0;
-        c->n.polygons += n > 3;
         break;
     }
     default:
@@ -266,7 +268,19 @@ static int read_face(struct obj_piece *c, const char *p, const char *end)
             first = k;
         last = k;
     }
+    c->polygons += n > 3;
     return n >= 3 ? 0 : bad(c, end == c->end ? "file-truncated" : NULL, "a face needs three corners");
+}
+
+enum { WORD_MOST = 4096 };
+
+static struct obj_word word_of(const struct obj_piece *c, const char *p, size_t n, enum obj_words kind)
+{
+    struct obj_word w = { c->at.tri, c->at.lines, xmalloc(n + 1), (uint32_t)n, (uint32_t)kind };
+
+    memcpy(w.text, p, n);
+    w.text[n] = 0;
+    return w;
 }
 
 /* words as they stand, without blanks and a '\r' around them; '#' belongs to names */
@@ -276,7 +290,7 @@ static void take_words(struct obj_piece *c, const char *p, const char *end, enum
     while (end > p && is_blank(end[-1]))
         end--;
     if (!c->obj->plain)
-        *VEC_ADD(&c->words) = (struct obj_word){ c->at.tri, c->at.lines, p, (uint32_t)(end - p < 4096 ? end - p : 4096), (uint32_t)kind };
+        *VEC_ADD(&c->words) = word_of(c, p, (size_t)(end - p < WORD_MOST ? end - p : WORD_MOST), kind);
 }
 
 const char *obj_read_line(struct obj_piece *c, const char *p)
@@ -312,21 +326,20 @@ const char *obj_read_line(struct obj_piece *c, const char *p)
     return rc ? NULL : e;
 }
 
-bool obj_colored(const char *line, const char *end)
+void obj_see_vertex(struct obj_piece *c, const char *line)
 {
     uint64_t lines = 0;
 
-    return count_tokens(line, line_end(line, end, &lines)) >= 7;
+    if (!c->seen_v)
+        c->colored = count_tokens(line, line_end(line, c->end, &lines)) >= 7;
+    c->seen_v = true;
 }
 
-bool obj_paired(const char *line, const char *end)
+static bool is_paired(const char *p, const char *e)
 {
-    uint64_t lines = 0;
-    const char *e = line_end(line, end, &lines), *p = skip_blank(line, e) + 1;
+    int64_t v, vn;
 
     for (p = skip(p, e); !at_end(p, e); p = skip(p, e)) {
-        int64_t v, vn;
-
         if (!integer_read(&p, e, &v) || p >= e || *p++ != '/')
             return false;
         while (p < e && *p != '/' && !is_blank(*p))
@@ -337,4 +350,14 @@ bool obj_paired(const char *line, const char *end)
             return false;
     }
     return true;
+}
+
+void obj_see_face(struct obj_piece *c, const char *line)
+{
+    uint64_t lines = 0;
+    const char *e = line_end(line, c->end, &lines), *p = skip_blank(line, e);
+
+    if (!c->seen_f)
+        c->paired = p < e && is_paired(p + 1, e);
+    c->seen_f = true;
 }

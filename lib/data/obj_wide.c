@@ -20,23 +20,29 @@ WIDE_INLINE struct bytes load_bytes(const char *p)
     return (struct bytes){ _mm256_loadu_si256((const __m256i *)(const void *)p), _mm256_loadu_si256((const __m256i *)(const void *)(p + 32)) };
 }
 
-WIDE_INLINE uint64_t mask_of(__m256i a, __m256i b)
+WIDE_INLINE uint64_t mask_of(struct bytes x)
 {
-    return (uint64_t)(uint32_t)_mm256_movemask_epi8(a) | (uint64_t)(uint32_t)_mm256_movemask_epi8(b) << 32;
+    return (uint64_t)(uint32_t)_mm256_movemask_epi8(x.a) | (uint64_t)(uint32_t)_mm256_movemask_epi8(x.b) << 32;
 }
 
-WIDE_INLINE uint64_t equal(struct bytes x, char c)
+WIDE_INLINE struct bytes same(struct bytes x, char c)
 {
     const __m256i v = _mm256_set1_epi8(c);
 
-    return mask_of(_mm256_cmpeq_epi8(x.a, v), _mm256_cmpeq_epi8(x.b, v));
+    return (struct bytes){ _mm256_cmpeq_epi8(x.a, v), _mm256_cmpeq_epi8(x.b, v) };
 }
 
-WIDE_INLINE uint64_t at_most(struct bytes x, char c)
+/* c or less */
+WIDE_INLINE struct bytes below(struct bytes x, char c)
 {
     const __m256i v = _mm256_set1_epi8(c);
 
-    return mask_of(_mm256_cmpeq_epi8(_mm256_min_epu8(x.a, v), x.a), _mm256_cmpeq_epi8(_mm256_min_epu8(x.b, v), x.b));
+    return (struct bytes){ _mm256_cmpeq_epi8(_mm256_min_epu8(x.a, v), x.a), _mm256_cmpeq_epi8(_mm256_min_epu8(x.b, v), x.b) };
+}
+
+WIDE_INLINE struct bytes either(struct bytes x, struct bytes y)
+{
+    return (struct bytes){ _mm256_or_si256(x.a, y.a), _mm256_or_si256(x.b, y.b) };
 }
 
 /* ---- numbers ---- */
@@ -72,30 +78,41 @@ WIDE_INLINE uint64_t digits_value(__m128i d)
     return (halves & UINT32_MAX) * 100000000u + (halves >> 32);
 }
 
-/* The word from p to e: a sign, up to 16 digits with a dot; *bad grows by what is none. Exact: the digits and the power of ten
- * are doubles, so that the quotient is rounded once. */
-WIDE_INLINE double number(const char *p, const char *e, uint64_t *bad)
+/* What is wrong in a line's numbers, as bits that may be anywhere. */
+struct wrong {
+    uint64_t bits;
+    __m128i digits; /* bytes above 9 where a digit is wanted */
+};
+
+WIDE_INLINE bool any_wrong(const struct wrong *w)
 {
-    uint64_t minus = *p == '-', n = (uint64_t)(e - p) - minus, value, digit, dot, word;
-    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(e - 16)), d = _mm_sub_epi8(x, _mm_set1_epi8('0'));
-    unsigned at;
+    __m128i above = _mm_subs_epu8(w->digits, _mm_set1_epi8(9));
+
+    return (w->bits != 0) | !_mm_testz_si128(above, above);
+}
+
+/* The word from p to e: a sign, up to 16 digits with a dot among them. Exact: the digits and the power of ten are doubles, so that
+ * the quotient is rounded once. */
+WIDE_INLINE double number(const char *p, const char *e, struct wrong *wrong)
+{
+    uint64_t minus = *p == '-', n = (uint64_t)(e - p) - minus, value;
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(e - 16)), mine, d;
+    unsigned dot, at;
     union {
         double f;
         uint64_t u;
     } v;
 
-    *bad |= n - 1 > 15; /* none, or too many */
-    n = n > 16 ? 16 : n;
-    word = n ? (0xffffu << (16 - n)) & 0xffff : 0;
-    digit = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(d, _mm_set1_epi8(9)), d));
-    dot = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('.'))) & word;
-    *bad |= ((digit | dot) & word) ^ word;
-    *bad |= (dot & (dot - 1)) | (dot == word); /* one dot, and not alone */
-    at = (unsigned)__builtin_ctz((unsigned)dot | 0x10000u);
-    d = _mm_and_si128(d, _mm_loadu_si128((const __m128i *)(const void *)(last_bytes + n)));
-    d = _mm_shuffle_epi8(d, _mm_loadu_si128((const __m128i *)(const void *)without_dot[at]));
+    wrong->bits |= (n - 1) & ~(uint64_t)15; /* none, or too many */
+    mine = _mm_loadu_si128((const __m128i *)(const void *)(last_bytes + (n > 16 ? 0 : n)));
+    dot = (unsigned)_mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('.')), mine));
+    at = (unsigned)__builtin_ctz(dot | 0x10000u);
+    wrong->bits |= n == 1 && dot; /* a dot alone */
+    d = _mm_and_si128(_mm_sub_epi8(x, _mm_set1_epi8('0')), mine);
+    d = _mm_shuffle_epi8(d, _mm_loadu_si128((const __m128i *)(const void *)without_dot[at])); /* a second dot is no digit */
+    wrong->digits = _mm_max_epu8(wrong->digits, d);
     value = digits_value(d);
-    *bad |= value >> 53;
+    wrong->bits |= value >> 53;
     v.f = (double)(int64_t)value / divisor[at];
     v.u |= minus << 63;
     return v.f;
@@ -119,7 +136,7 @@ WIDE_INLINE uint64_t whole(const char *p, const char *e, uint64_t *bad)
 
 /* A line's words by their places in it: starts and, one behind each, ends; the first word is cut off. */
 struct words {
-    uint64_t start, end, slash;
+    uint64_t start, end;
     unsigned n, newline;
 };
 
@@ -127,17 +144,16 @@ struct words {
 WIDE_INLINE bool cut_line(const char *p, struct words *ret)
 {
     struct bytes x = load_bytes(p);
-    uint64_t newline = equal(x, '\n'), line, blank, ink;
+    uint64_t newline = mask_of(same(x, '\n')), line, blank, ink;
 
     if (!newline)
         return false;
     line = newline ^ (newline - 1); /* up to the newline */
-    blank = equal(x, ' ') | equal(x, '\t') | equal(x, '\r');
+    blank = mask_of(below(x, ' ')); /* others than blanks are in no piece that is read here */
     ink = ~blank & line >> 1;
     ret->newline = (unsigned)__builtin_ctzll(newline);
     ret->start = ink & ~(ink << 1);
     ret->end = ~ink & ink << 1;
-    ret->slash = equal(x, '/') & line;
     ret->start &= ret->start - 1;
     ret->end &= ret->end - 1;
     ret->n = (unsigned)__builtin_popcountll(ret->start);
@@ -155,17 +171,17 @@ WIDE_INLINE void next_word(const char *p, struct words *w, const char **ret, con
 
 WIDE_INLINE bool three(const char *p, struct words *w, const double *offset, float to[3])
 {
-    uint64_t bad = 0;
+    struct wrong wrong = { 0, _mm_setzero_si128() };
 
     for (int i = 0; i < 3; i++) {
         const char *a, *e;
         double v;
 
         next_word(p, w, &a, &e);
-        v = number(a, e, &bad);
+        v = number(a, e, &wrong);
         to[i] = (float)(offset ? v - offset[i] : v);
     }
-    return !bad;
+    return !any_wrong(&wrong);
 }
 
 WIDE_INLINE uint8_t color_byte(double v)
@@ -178,7 +194,7 @@ WIDE_INLINE uint8_t color_byte(double v)
 WIDE_INLINE bool take_vertex(struct obj_piece *c, const char *p, struct words *w)
 {
     struct recon_mesh *m = &c->obj->mesh;
-    uint64_t bad = 0;
+    struct wrong wrong = { 0, _mm_setzero_si128() };
 
     if (w->n != (m->rgb ? 6 : 3) || c->at.v == c->stop.v || !three(p, w, c->obj->offset, m->xyz + 3 * c->at.v))
         return false;
@@ -186,15 +202,17 @@ WIDE_INLINE bool take_vertex(struct obj_piece *c, const char *p, struct words *w
         const char *a, *e;
 
         next_word(p, w, &a, &e);
-        m->rgb[3 * c->at.v + (uint64_t)i] = color_byte(number(a, e, &bad));
+        m->rgb[3 * c->at.v + (uint64_t)i] = color_byte(number(a, e, &wrong));
     }
-    c->at.v += !bad;
-    return !bad;
+    if (any_wrong(&wrong))
+        return false;
+    c->at.v++;
+    return true;
 }
 
 WIDE_INLINE bool take_uv(struct obj_piece *c, const char *p, struct words *w)
 {
-    uint64_t bad = 0;
+    struct wrong wrong = { 0, _mm_setzero_si128() };
     double uv[2];
 
     if (w->n < 2 || w->n > 3 || c->at.vt == c->stop.vt)
@@ -203,9 +221,9 @@ WIDE_INLINE bool take_uv(struct obj_piece *c, const char *p, struct words *w)
         const char *a, *e;
 
         next_word(p, w, &a, &e);
-        uv[i] = number(a, e, &bad);
+        uv[i] = number(a, e, &wrong);
     }
-    if (bad)
+    if (any_wrong(&wrong))
         return false;
     if (c->obj->mesh.uv) {
         c->obj->mesh.uv[2 * c->at.vt] = (float)uv[0];
@@ -265,7 +283,7 @@ WIDE_INLINE bool take_face(struct obj_piece *c, const char *p, struct words *w)
     const struct obj *o = c->obj;
     uint32_t v[4], vt[4], vn[4];
     unsigned n = w->n;
-    uint64_t bad = 0;
+    uint64_t bad = 0, slash = mask_of(same(load_bytes(p), '/'));
     bool same = c->same_normals;
 
     if (n < 3 || n > 4 || c->at.tri + n - 2 > c->stop.tri)
@@ -274,7 +292,7 @@ WIDE_INLINE bool take_face(struct obj_piece *c, const char *p, struct words *w)
         const char *a, *e;
 
         next_word(p, w, &a, &e);
-        take_corner(o, p, a, e, w->slash, &v[i], &vt[i], &vn[i], &bad);
+        take_corner(o, p, a, e, slash, &v[i], &vt[i], &vn[i], &bad);
         same = same && vn[i] == v[i];
     }
     if (bad)
@@ -286,6 +304,7 @@ WIDE_INLINE bool take_face(struct obj_piece *c, const char *p, struct words *w)
         vt[1] = vt[2], vt[2] = vt[3];
         vn[1] = vn[2], vn[2] = vn[3];
         obj_put_triangle(c, v, vt, vn, true);
+        c->polygons++;
     }
     return true;
 }
@@ -309,7 +328,7 @@ WIDE static void read_lines(struct obj_piece *c, const char **at)
     const char *p = *at;
     struct words w;
 
-    while (p < c->end && (*p == 'v' || *p == 'f') && cut_line(p, &w) && p + w.newline < c->end && one_line(c, p, &w)) {
+    while (!c->controls && p < c->end && (*p == 'v' || *p == 'f') && cut_line(p, &w) && p + w.newline < c->end && one_line(c, p, &w)) {
         p += w.newline + 1;
         c->at.lines++;
     }
@@ -318,57 +337,81 @@ WIDE static void read_lines(struct obj_piece *c, const char **at)
 
 /* ---- counting ---- */
 
-/* A line from p to its newline, of so many words, without comment, backslash or control characters. false: it begins with a blank. */
-WIDE_INLINE bool count_line(struct obj_piece *c, const char *p, uint64_t words)
+/* The line that begins at `line` was counted up to p: takes that back, so that the general way can have it. */
+static void uncount(struct obj_piece *c, const char *line, const char *p)
 {
-    char kind = p[0];
+    uint64_t n = (uint64_t)(p - line), words = 0;
 
-    if (kind == 'v') {
-        if ((unsigned char)p[1] <= ' ') {
-            c->first_v = c->first_v ? c->first_v : p;
-            c->n.v++;
-        } else if ((unsigned char)p[2] <= ' ') {
-            c->n.vt += p[1] == 't';
-            c->n.vn += p[1] == 'n';
-        }
-    } else if (kind == 'f' && (unsigned char)p[1] <= ' ') {
-        c->first_f = c->first_f ? c->first_f : p;
-        c->n.tri += words > 3 ? words - 3 : 0;
-        c->n.polygons += words > 4;
-    } else if (kind == ' ' || kind == '\t' || kind == '\r') {
-        return false;
+    if (n >= 2 && line[0] == 'v' && (unsigned char)line[1] <= ' ')
+        c->n.v--;
+    else if (n >= 3 && line[0] == 'v' && (unsigned char)line[2] <= ' ') {
+        c->n.vt -= line[1] == 't';
+        c->n.vn -= line[1] == 'n';
+    } else if (n >= 2 && line[0] == 'f' && (unsigned char)line[1] <= ' ') {
+        for (const char *q = line + 2; q < p; q++)
+            words += (unsigned char)*q > ' ' && (unsigned char)q[-1] <= ' ';
+        c->n.f--;
+        c->n.tri -= words - 2;
     }
-    c->n.lines++;
-    return true;
 }
 
-/* blocks of 64 bytes; words before a newline are counted by their starts */
+/* bits move up to the next byte, over the border of blocks */
+WIDE_INLINE uint64_t shift_in(uint64_t bits, uint64_t *carry)
+{
+    uint64_t moved = bits << 1 | *carry;
+
+    *carry = bits >> 63;
+    return moved;
+}
+
+/* Blocks of 64 bytes, without a branch for lines. What begins a line is found by the newline before; the bytes of faces by an
+ * addition that carries from behind their 'f' to the newline (as in simdjson); words of faces by their first bytes. A face of n
+ * corners has n - 2 triangles; one of fewer than three makes the sum wrong: it is refused in the second pass. */
 WIDE static void count_lines(struct obj_piece *c, const char **at)
 {
     const char *line = *at, *p = *at;
-    uint64_t total = 0, before = 0, ink_before = 0, odd_before = 0;
+    uint64_t first = 1, v = 0, f = 0, t = 0, n = 0, ink = 0, open = 0; /* carried from one block to the next */
+    struct obj_counts sum = { 0 };
 
     for (; p + 64 <= c->end; p += 64) {
-        struct bytes x = load_bytes(p);
-        uint64_t newline = equal(x, '\n'), blank = equal(x, ' ') | equal(x, '\t') | equal(x, '\r');
-        uint64_t odd = equal(x, '#') | equal(x, '\\') | (at_most(x, 0x1f) & ~(newline | blank));
-        uint64_t ink = ~(blank | newline), start = ink & ~(ink << 1 | ink_before);
+        struct bytes x = load_bytes(p), odd = either(either(same(x, '#'), same(x, '\\')), below(x, 0x1f));
+        uint64_t newline = mask_of(same(x, '\n')), blank = mask_of(below(x, ' ')), unusual = mask_of(odd) & ~newline;
+        uint64_t starts = shift_in(newline, &first), second, from, ends, words;
 
-        for (; newline; newline &= newline - 1) {
-            uint64_t behind = newline & -newline, lower = behind - 1, words = total + (uint64_t)__builtin_popcountll(start & lower);
-
-            if (odd_before | (odd & lower) || !count_line(c, line, words - before)) {
-                *at = line;
-                return;
-            }
-            odd &= ~lower;
-            line = p + __builtin_ctzll(newline) + 1;
-            before = words;
+        if (unusual)
+            unusual &= ~mask_of(either(same(x, '\t'), same(x, '\r')));
+        if (unusual | (starts & blank & ~newline)) { /* a comment, a joined line, a control character, a line that begins with a blank */
+            first = starts & 1;
+            break;
         }
-        odd_before |= odd;
-        ink_before = ink >> 63;
-        total += (uint64_t)__builtin_popcountll(start);
+        second = shift_in(starts & mask_of(same(x, 'v')), &v);
+        from = shift_in(starts & mask_of(same(x, 'f')), &f) & blank;
+        if (!c->seen_v && (second & blank))
+            obj_see_vertex(c, p + __builtin_ctzll(second & blank) - 1);
+        if (!c->seen_f && from)
+            obj_see_face(c, p + __builtin_ctzll(from) - 1);
+        sum.v += (uint64_t)__builtin_popcountll(second & blank);
+        if ((second & ~blank) | t | n) {
+            sum.vt += (uint64_t)__builtin_popcountll(shift_in(second & mask_of(same(x, 't')), &t) & blank);
+            sum.vn += (uint64_t)__builtin_popcountll(shift_in(second & mask_of(same(x, 'n')), &n) & blank);
+        }
+        sum.f += (uint64_t)__builtin_popcountll(from);
+        words = ~blank & ~shift_in(~blank, &ink);
+        from |= open;
+        ends = (~newline + from) & newline;
+        open = ends < from; /* the last one is not over */
+        sum.tri += (uint64_t)__builtin_popcountll(words & (ends - from));
+        sum.lines += (uint64_t)__builtin_popcountll(newline);
+        line = starts ? p + 63 - __builtin_clzll(starts) : line;
     }
+    c->n.v += sum.v;
+    c->n.vt += sum.vt;
+    c->n.vn += sum.vn;
+    c->n.f += sum.f;
+    c->n.tri += sum.tri - 2 * sum.f;
+    c->n.lines += sum.lines;
+    line = first ? p : line;
+    uncount(c, line, p);
     *at = line;
 }
 

@@ -10,7 +10,7 @@ static const enum mark_kind mark_of[] = { MARK_MATERIAL, MARK_OBJECT, MARK_GROUP
 /* a copy in which blanks stand for the joints of lines */
 static char *one_line(const struct obj_word *w)
 {
-    char *s = xstrndup(w->p, w->n);
+    char *s = xstrdup(w->text);
 
     for (char *p = s; (p = strchr(p, '\n')); *p++ = ' ')
         for (char *q = p - 1; q > s && (*q == '\\' || *q == '\r'); q--)
@@ -25,7 +25,7 @@ static int take_word(struct obj *o, const struct mtl_place *at, const struct obj
     size_t n;
     int rc = 0;
 
-    if (memchr(w->p, 0, w->n))
+    if (strlen(w->text) < w->n)
         return fault_set(fault, CODE_DATA, NULL, "'%s' line %llu: a name with a NUL in it", o->path, (unsigned long long)w->line);
     name = one_line(w);
     n = strlen(name);

@@ -8,6 +8,7 @@
 #include <locale.h>
 #include <math.h>
 #include "data/test/meshes.h"
+#include "data/obj.h"
 
 /* ---- numbers ---- */
 
@@ -286,6 +287,100 @@ static void obj_quick_lines(void **state)
     str_release(&t);
 }
 
+static uint32_t next(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+/* a number as people and programs write them */
+static void random_number(uint32_t *seed, char word[64])
+{
+    uint32_t kind = next(seed) % 16, before = next(seed) % 8, behind = next(seed) % (kind < 12 ? 10 : 19);
+    char *p = word;
+
+    if (next(seed) % 3 == 0)
+        *p++ = '-';
+    else if (kind == 15)
+        *p++ = '+';
+    before += before + behind == 0;
+    for (uint32_t i = 0; i < before; i++)
+        *p++ = (char)('0' + next(seed) % 10);
+    if (behind || next(seed) % 8 == 0)
+        *p++ = '.';
+    for (uint32_t i = 0; i < behind; i++)
+        *p++ = (char)('0' + next(seed) % 10);
+    p += kind == 14 ? sprintf(p, "%c%d", next(seed) % 2 ? 'e' : 'E', (int)(next(seed) % 40) - 20) : 0;
+    *p = 0;
+}
+
+/* Every number becomes the float next to it, as by strtod, whichever way its line takes. */
+static void obj_numbers(void **state)
+{
+    enum { N = 40000 };
+    const struct obj_quick *quick[] = { &obj_plain, obj_wide() };
+    float *want = xmalloc(3 * N * sizeof(float));
+    struct str t = { 0 };
+    uint32_t seed = 5;
+    struct mesh_notes notes;
+    struct fault fault = { 0 };
+    char *path;
+
+    (void)state;
+    for (int i = 0; i < 3 * N; i++) {
+        char word[64];
+
+        random_number(&seed, word);
+        want[i] = (float)strtod(word, NULL);
+        str_addf(&t, "%s%s%s", i % 3 ? " " : "v ", word, i % 3 == 2 ? "\n" : "");
+    }
+    str_add(&t, "f 1 2 3\n");
+    path = put("numbers.obj", t.s, t.len);
+    for (size_t k = 0; k < COUNT(quick) && quick[k]; k++)
+        for (int threads = 1; threads < 4; threads++) {
+            struct recon_mesh m;
+
+            if (obj_parse_by(quick[k], path, &(struct geom_options){ .threads = threads }, &data_malloc, &m, &notes, &fault))
+                fail_msg("%s", fault.err.text);
+            assert_int_equal(m.vertices, N);
+            assert_memory_equal(m.xyz, want, 3 * N * sizeof(float));
+            drop(&m);
+        }
+    free(want);
+    free(path);
+    str_release(&t);
+}
+
+/* a line that is longer than any chunk, alone and joined from many */
+static void obj_long_lines(void **state)
+{
+    enum { N = 60000 };
+    (void)state;
+    for (int joined = 0; joined < 2; joined++) {
+        struct str t = { 0 };
+        struct mesh_notes notes;
+        struct fault fault;
+        struct recon_mesh m;
+
+        for (int i = 0; i < N; i++)
+            str_addf(&t, "v %d 0 0\n", i);
+        str_add(&t, "f");
+        for (int i = 0; i < N; i++)
+            str_addf(&t, joined && i % 10 == 0 ? " %d\\\n" : " %d", i + 1);
+        str_add(&t, "\nf 3 2 1\n");
+        for (int threads = 1; threads < 5; threads++) {
+            if (read_bytes("long.obj", t.s, t.len, threads, &m, &notes, &fault))
+                fail_msg("%s", fault.err.text);
+            assert_int_equal(m.faces, N - 1);
+            assert_int_equal(m.index[3 * (N - 3) + 2], N - 1);
+            assert_int_equal(m.index[3 * (N - 2)], 2);
+            assert_true(m.joined[N - 3] == 1 && m.joined[N - 2] == 0);
+            drop(&m);
+        }
+        str_release(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +390,8 @@ int main(void)
         cmocka_unit_test(refused),
         cmocka_unit_test(prefixes),
         cmocka_unit_test(obj_quick_lines),
+        cmocka_unit_test(obj_numbers),
+        cmocka_unit_test(obj_long_lines),
     };
 
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -225,11 +225,9 @@ static void again_and_again(void **state)
     first = slurp("first.obj");
     for (int i = 0; i < 2 && quick[i]; i++) {
         char *path = path_join(scratch, "first.obj");
-        struct load t;
         struct mesh_notes notes = { 0 };
 
-        assert_int_equal(load_file(path, 2, &data_malloc, &t, NULL), 0);
-        assert_int_equal(obj_parse_by(quick[i], path, &t, &(struct geom_options){ .threads = 2 }, &data_malloc, &m, &notes, NULL), 0);
+        assert_int_equal(obj_parse_by(quick[i], path, &(struct geom_options){ .threads = 2 }, &data_malloc, &m, &notes, NULL), 0);
         assert_int_equal(notes.polygons, 2);
         write_mesh("first.obj", &m, &w);
         now = slurp("first.obj");
@@ -237,7 +235,6 @@ static void again_and_again(void **state)
         has(now.s, "f 1/1/1 2/2/1 3/3/1 4/4/1 5/1/1\n");
         mesh_written_release(&w);
         str_release(&now);
-        free(t.base);
         free(path);
         drop(&m);
     }
