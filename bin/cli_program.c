@@ -12,6 +12,7 @@ int cli_executable(const char *path, struct err *err)
 {
     struct stat st;
 
+    place_at(path);
     if (stat(path, &st))
         return err_sys(err, errno == ENOENT || errno == ENOTDIR ? CODE_NOTFOUND : CODE_NOEXEC, "cannot execute '%s'", path);
     if (S_ISDIR(st.st_mode))
@@ -33,6 +34,7 @@ char *cli_search(const char *name, const char *list)
         char *p = path_join(*dirs.v[i] ? dirs.v[i] : ".", name);
         struct stat st;
 
+        place_at(p);
         if (stat(p, &st) == 0 && S_ISREG(st.st_mode) && access(p, X_OK) == 0)
             found = path_absolute(p);
         free(p);

@@ -12,6 +12,7 @@
 #include "check_root.h"
 #include "cli.h"
 #include "cli_rules.h"
+#include "cli_watch.h"
 #include "variants.h"
 
 enum { KEY_FACTS = 256, KEY_ENV_FILE, KEY_FORMAT, KEY_LIBS, KEY_SAVE, KEY_ROOT, KEY_SKIP, KEY_LIST, KEY_IMAGES, KEY_HOST, KEY_PACKAGE,
@@ -442,15 +443,40 @@ static int run(const struct options *o)
     return status;
 }
 
+/* What the parent tells in place of the child that hangs. */
+static int not_answering(const struct options *o, const char *path)
+{
+    struct findings found = { .ms = WATCH_MS };
+    struct resolution none = { 0 };
+    struct facts here;
+    struct check_case c = { .facts = &here, .levels = &o->levels };
+    int status;
+
+    facts_minimal(&here);
+    if (check_not_answering(&c, &o->skip, path, WATCH_MS, &found)) {
+        report(o, &none, &found);
+        status = findings_status(&found);
+    } else {
+        status = cli_error(CODE_DEADLINE, "'%s' gave no answer within %.0f ms, so nothing was judged", path, WATCH_MS);
+    }
+    findings_release(&found);
+    facts_release(&here);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     struct options o = { 0 };
+    struct watched w = { 0 };
     int rest, status = cli_parse(&argp, argc, argv, &rest, &o);
 
     if (!status && !o.node)
         cli_levels(getenv("RECON_RULES"), &o.levels);
-    if (!status)
+    if (!status && !o.node && cli_watch(WATCH_MS, &w))
+        status = w.place ? not_answering(&o, w.place) : w.status;
+    else if (!status)
         status = run(&o);
+    free(w.place);
     conf_map_release(&o.levels);
     strv_release(&o.tools);
     strv_release(&o.assume);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include "record/record.h"
+#include "cli_watch.h"
 #include "recon-pin.h"
 
 enum { K_ENV = 256, K_MISSING, K_PACKAGE, K_PREFIX, K_MODULE, K_VARIANT, K_FORMAT, K_LIBS, K_QUICK };
@@ -174,12 +175,17 @@ int main(int argc, char **argv)
                "differ.",
     };
     struct options o = { 0 };
+    struct watched w = { 0 };
     int rest = argc, status = cli_parse(&argp, argc, argv, &rest, &o);
 
     for (; status == 0 && rest < argc; rest++)
         strv_add(&o.args, argv[rest]);
-    if (status == 0)
+    if (status == 0 && cli_watch(WATCH_MS, &w))
+        status = w.place ? cli_error(CODE_DEADLINE, "'%s' gave no answer within %.0f ms: a network file system whose server does not "
+                                     "answer; nothing was written", w.place, WATCH_MS) : w.status;
+    else if (status == 0)
         status = run(&o);
+    free(w.place);
     strv_release(&o.args);
     strv_release(&o.env);
     strv_release(&o.packages);

@@ -177,6 +177,12 @@ char *path_part(const char *relative);
 void digest_bytes(const void *p, size_t n, char ret[DIGEST_SIZE]);
 int digest_file(const char *path, char ret[DIGEST_SIZE], struct err *err);
 
+/* The path that this process asks the file system for, for the one that waits for it: after place_share() in a page that
+ * children have in common with their parent; before it nothing happens. A path stays until the next one or NULL. */
+void place_share(void);
+void place_at(const char *path);
+char *place_now(uint64_t *ret_steps); /* owned, NULL none; steps: how many were asked for so far */
+
 /* ---- time ------------------------------------------------------------------------------------------ */
 
 double clock_ms(void);                                /* monotonic */

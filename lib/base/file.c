@@ -47,9 +47,11 @@ int file_read_fd(int fd, const char *name, size_t max, struct str *ret, struct e
 
 int file_read(const char *path, size_t max, struct str *ret, struct err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc;
     struct stat st;
+    int fd, rc;
 
+    place_at(path);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return err_sys(err, code_of_open(), "cannot open '%s'", path);
     if (fstat(fd, &st) < 0)

@@ -172,3 +172,19 @@ void check(const struct check_case *c, const struct strv *skip, struct findings 
     unique(ret);
     order(ret);
 }
+
+bool check_not_answering(const struct check_case *c, const struct strv *skip, const char *path, double ms, struct findings *ret)
+{
+    static const char rule[] = "path-not-answering";
+    char *remedy;
+
+    if ((skip && strv_has(skip, rule)) || str_eq(level_of(c, rule), "off"))
+        return false;
+    remedy = xasprintf("sbatch --exclude=%s, or do without it: see LD_LIBRARY_PATH and the pin", case_node(c));
+    finding_explain(findings_add(ret, rule, LEVEL_ERROR, SCOPE_NODE, path, "gave no answer within %.0f ms on %s", ms, case_node(c)),
+                    NULL, "a network file system whose server does not answer; the program's loader would wait there, too",
+                    remedy);
+    free(remedy);
+    move_levels(c, ret);
+    return true;
+}

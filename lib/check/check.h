@@ -72,6 +72,8 @@ extern const struct rule *const check_rules[]; /* ends with NULL */
  * "off" skips the rule. Findings come ordered by what to fix first: errors before warnings
  * before notes; within a level by root cause; one root cause once. Never fails. */
 void check(const struct check_case *c, const struct strv *skip, struct findings *ret);
+/* path-not-answering, told by one who waited for a path for that long; of the case facts and levels count. false: the rule is off. */
+bool check_not_answering(const struct check_case *c, const struct strv *skip, const char *path, double ms, struct findings *ret);
 
 /* The bodies of a pin (pin_bodies of them) in the order in which a node should try them: those whose GPU code the node's GPUs
  * run as it is, then those that the driver compiles, then those without GPU code, then the rest; within these the one that is

@@ -32,7 +32,8 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
 
 const struct rule rule_path_not_answering = {
     .name = "path-not-answering",
-    .doc = "TMPDIR gives no answer within the deadline; a warning for the toolkits' folders",
+    .doc = "TMPDIR, or a path that the libraries are looked for at, gives no answer within the deadline; a warning for the "
+           "toolkits' folders",
     .level = LEVEL_ERROR,
     .scope = SCOPE_NODE,
     .inputs = CHECK_FACTS,

@@ -38,9 +38,11 @@ static char *interpreter(const char *host)
 
 static char *origin_of(const struct search *s, const char *path)
 {
-    char *host = search_host_path(s, path), *real = realpath(host, NULL), *dir;
+    char *host = search_host_path(s, path), *real, *dir;
     size_t n = strlen(s->l->root);
 
+    place_at(host);
+    real = realpath(host, NULL);
     dir = path_dir(real ? (strncmp(real, s->l->root, n) ? path : real + n) : path);
     free(real);
     free(host);

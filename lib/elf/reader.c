@@ -85,8 +85,10 @@ char *reader_string(struct reader *r, uint64_t off, uint64_t end)
 
 int open_calmly(const char *path, struct stat *ret_st, const char **ret_what)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd;
 
+    place_at(path);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return -1;
     if (fstat(fd, ret_st)) {

@@ -83,6 +83,7 @@ static void add_place(struct search *s, struct dir *d, const char *prefix, bool 
     p->prefix = xstrdup(prefix);
     p->index = s->c->dirs.n - 1;
     p->holds = holds;
+    place_at(host);
     p->exists = stat(host, &st) == 0 && S_ISDIR(st.st_mode);
     if (p->exists)
         seen->mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;

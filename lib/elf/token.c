@@ -105,6 +105,7 @@ char *root_path(const char *root, const char *path)
         str_add(&done, "/");
         str_addn(&done, at, n);
         at += n;
+        place_at(done.s);
         got = links < 40 ? readlink(done.s, buf, sizeof(buf) - 1) : -1;
         if (got > 0) {
             char *next;

@@ -41,6 +41,7 @@ void resolve_driver(struct resolution *r, const struct pin *p, const char *root)
     for (size_t i = 0; i < dirs.n; i++) {
         char *path = path_join(dirs.v[i], "libcuda.so.1");
 
+        place_at(path);
         if (*dirs.v[i] == '/' && access(path, F_OK) == 0)
             strv_add(&r->drivers, path);
         free(path);

@@ -97,13 +97,16 @@ static bool same_files(const struct pin *p)
     for (size_t i = 0; i < p->objects.n; i++) {
         const struct pin_object *o = &p->objects.v[i];
 
+        place_at(o->path);
         if (!o->path || o->size == CONF_UNSET || o->mtime_ns == CONF_UNSET || stat(o->path, &st) ||
             st.st_size != o->size || time_of(&st) != o->mtime_ns)
             return false;
     }
     for (size_t i = 0; i < p->dirs.n; i++) {
-        bool there = stat(p->dirs.v[i].path, &st) == 0 && S_ISDIR(st.st_mode);
+        bool there;
 
+        place_at(p->dirs.v[i].path);
+        there = stat(p->dirs.v[i].path, &st) == 0 && S_ISDIR(st.st_mode);
         if (p->dirs.v[i].mtime_ns != (there ? time_of(&st) : 0))
             return false;
     }
