@@ -141,7 +141,7 @@ static int known_rules(const struct strv *skip)
             known = known || str_eq(check_rules[r]->name, skip->v[i]);
             strv_add(&names, check_rules[r]->name);
         }
-        near = str_nearest(skip->v[i], names.v, sizeof(*names.v), names.n);
+        near = known ? NULL : str_nearest(skip->v[i], names.v, sizeof(*names.v), names.n);
         if (!known)
             rc = cli_error(CODE_USAGE, "no rule is named '%s'%s%s%s", skip->v[i], near ? ", the nearest is '" : "",
                            near ? near : "; see --list-rules", near ? "'" : "");

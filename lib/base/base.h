@@ -91,6 +91,7 @@ struct strv {
     size_t n, cap;
 };
 void strv_add(struct strv *l, const char *s);
+void strv_take(struct strv *l, char *s); /* the same; s becomes the list's */
 void strv_addf(struct strv *l, const char *fmt, ...) PRINTF(2, 3);
 void strv_copy(struct strv *dst, const struct strv *src);
 bool strv_has(const struct strv *l, const char *s);

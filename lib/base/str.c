@@ -40,14 +40,15 @@ PRINTF(2, 0) static void addv(struct str *t, const char *fmt, va_list ap)
     va_list again;
     int n;
 
+    room(t, 0);
     va_copy(again, ap);
-    n = vsnprintf(NULL, 0, fmt, again);
+    n = vsnprintf(t->s + t->len, t->cap - t->len, fmt, again);
     va_end(again);
-    if (n < 0)
-        return;
-    room(t, (size_t)n);
-    vsnprintf(t->s + t->len, (size_t)n + 1, fmt, ap);
-    t->len += (size_t)n;
+    if (n >= 0 && (size_t)n >= t->cap - t->len) { /* it was cut */
+        room(t, (size_t)n);
+        n = vsnprintf(t->s + t->len, (size_t)n + 1, fmt, ap);
+    }
+    t->s[t->len += n > 0 ? (size_t)n : 0] = 0;
 }
 
 void str_addf(struct str *t, const char *fmt, ...)
@@ -82,7 +83,7 @@ char *str_take(struct str *t)
 
 /* ---- lists ---- */
 
-static void strv_own(struct strv *l, char *s)
+void strv_take(struct strv *l, char *s)
 {
     if (l->n + 1 >= l->cap)
         vec_grow((void **)&l->v, &l->cap, sizeof(char *));
@@ -92,7 +93,7 @@ static void strv_own(struct strv *l, char *s)
 
 void strv_add(struct strv *l, const char *s)
 {
-    strv_own(l, xstrdup(s));
+    strv_take(l, xstrdup(s));
 }
 
 void strv_addf(struct strv *l, const char *fmt, ...)
@@ -103,7 +104,7 @@ void strv_addf(struct strv *l, const char *fmt, ...)
     va_start(ap, fmt);
     addv(&t, fmt, ap);
     va_end(ap);
-    strv_own(l, str_take(&t));
+    strv_take(l, str_take(&t));
 }
 
 void strv_copy(struct strv *dst, const struct strv *src)
@@ -124,7 +125,7 @@ void strv_split(struct strv *l, const char *s, const char *separators)
 {
     for (;;) {
         size_t n = strcspn(s, separators);
-        strv_own(l, xstrndup(s, n));
+        strv_take(l, xstrndup(s, n));
         if (!s[n])
             return;
         s += n + 1;
@@ -148,7 +149,10 @@ bool str_eq(const char *a, const char *b)
 
 bool str_starts(const char *s, const char *prefix)
 {
-    return strncmp(s, prefix, strlen(prefix)) == 0;
+    while (*prefix)
+        if (*s++ != *prefix++)
+            return false;
+    return true;
 }
 
 bool str_ends(const char *s, const char *suffix)

@@ -34,12 +34,16 @@ static void passes_for_another(const struct check_case *c, const struct walk *w,
 {
     const struct library *l = w->lib;
     const char *is = l->object.soname, *asked = path_base(l->soname);
-    const char *theirs = vendor_of(c, asked), *own = is ? vendor_of(c, is) : NULL;
-    bool vendors = theirs && own && !str_eq(theirs, own);
+    const char *theirs, *own;
     char *quoted, *remedy;
+    bool vendors;
 
-    if (!is || str_eq(is, asked) ||
-        (!vendors && (!same_stem(is, asked) || !conflict(version_of(is), version_of(asked)))))
+    if (!is || str_eq(is, asked))
+        return;
+    theirs = vendor_of(c, asked);
+    own = vendor_of(c, is);
+    vendors = theirs && own && !str_eq(theirs, own);
+    if (!vendors && (!same_stem(is, asked) || !conflict(version_of(is), version_of(asked))))
         return;
     quoted = esc_shell(l->path);
     remedy =
@@ -63,14 +67,32 @@ static bool same_file(const struct library *a, const struct library *b)
            (a->object.ino && a->object.ino == b->object.ino && a->object.dev == b->object.dev);
 }
 
+/* Of no text: 0. */
+static uint32_t hash(const char *s)
+{
+    uint32_t h = 2166136261u;
+
+    for (; s && *s; s++)
+        h = (h ^ (unsigned char)*s) * 16777619u;
+    return s ? h : 0;
+}
+
 /* One SONAME in one process by two files: both have their own state. */
 static void loaded_twice(const struct closure *in, struct findings *out)
 {
-    for (size_t i = 0; i < in->libs.n; i++)
-        for (size_t j = 0; j < i; j++) {
+    uint32_t *hashes = xcalloc(in->libs.n, sizeof(*hashes));
+    uint64_t seen[64] = { 0 }; /* bits of the hashes: most pairs need no look */
+
+    for (size_t i = 0; i < in->libs.n; i++) {
+        uint64_t *word, bit;
+
+        hashes[i] = hash(in->libs.v[i].object.soname);
+        word = &seen[hashes[i] / 64 % COUNT(seen)];
+        bit = UINT64_C(1) << hashes[i] % 64;
+        for (size_t j = 0; *word & bit && j < i; j++) {
             const struct library *a = &in->libs.v[j], *b = &in->libs.v[i];
 
-            if (b->why == WHY_LOADED || !b->path || !a->path || !b->object.soname ||
+            if (hashes[i] != hashes[j] || b->why == WHY_LOADED || !b->path || !a->path || !b->object.soname ||
                 !str_eq(a->object.soname, b->object.soname) || same_file(a, b))
                 continue;
             finding_explain(findings_add(out, "soname-mismatch", LEVEL_WARN, SCOPE_JOB, b->path,
@@ -79,6 +101,9 @@ static void loaded_twice(const struct closure *in, struct findings *out)
                             "twice", "two names of one library lead to two files",
                             "let both names lead to one file");
         }
+        *word |= bit;
+    }
+    free(hashes);
 }
 
 static int eval(const struct check_case *c, struct findings *out, struct err *err)

@@ -13,7 +13,7 @@ static int eval(const struct check_case *c, struct findings *out, struct err *er
     while (walk_next(c, &w)) {
         const char *soname = w.lib->soname ? path_base(w.lib->soname) : NULL,
                    *have = vendor_instead(c, soname);
-        const char *vendor = vendor_of(c, soname);
+        const char *vendor = have ? vendor_of(c, soname) : NULL;
         char *remedy;
 
         if (!have || strv_has(&told, vendor ? vendor : soname))

@@ -46,10 +46,11 @@ bool node_has_vendor(const struct facts *f, const char *vendor)
 
 const char *vendor_instead(const struct check_case *c, const char *soname)
 {
-    const char *vendor = vendor_of(c, soname);
+    const char *vendor;
 
     if (!c->facts || !c->facts->gpus_known || !c->facts->gpus.n || !soname)
         return NULL;
+    vendor = vendor_of(c, soname);
     for (size_t i = 0; i < c->facts->vendors.n; i++)
         if (node_has_vendor(c->facts, c->facts->vendors.v[i].name) && !node_has_vendor(c->facts, vendor) &&
             begins(&c->facts->vendors.v[i].foreign, soname))

@@ -102,6 +102,11 @@ void cache_close(struct cache *c)
 static int libcmp(const char *a, const char *b)
 {
     while (*a) {
+        if (*a == *b && (unsigned char)(*a - '0') > 9) { /* mostly so */
+            a++;
+            b++;
+            continue;
+        }
         bool da = *a >= '0' && *a <= '9', db = *b >= '0' && *b <= '9';
 
         if (da && db) {
@@ -168,7 +173,7 @@ static bool legacy_fits(uint64_t hwcap, const struct loader *l)
         { "tls", 63 }, { "x86_64", 1 }, { "avx512_1", 2 }, { "haswell", 50 }, { "xeon_phi", 51 },
     };
 
-    for (size_t i = 0; i < COUNT(rows); i++)
+    for (size_t i = 0; hwcap && i < COUNT(rows); i++)
         if (strv_has(&l->legacy, rows[i].name))
             hwcap &= ~(UINT64_C(1) << rows[i].bit);
     return hwcap == 0;

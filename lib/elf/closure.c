@@ -48,9 +48,9 @@ void search_drop_last(struct search *s)
     s->order.n--;
 }
 
-void search_add_edge(struct search *s, size_t from, size_t to, const char *name)
+void search_add_edge(struct search *s, size_t from, size_t to, char *name)
 {
-    *VEC_ADD(&s->c->edges) = (struct edge){ from, to, xstrdup(name) };
+    *VEC_ADD(&s->c->edges) = (struct edge){ from, to, name };
 }
 
 /* The one line of a text file, when it is the name of a file that lies beside it. */
@@ -99,12 +99,9 @@ static const char *unloadable(const struct object *o)
 
 static size_t same_file(const struct search *s, const struct stat *st)
 {
-    for (size_t i = 0; i < s->c->libs.n; i++) {
-        const struct object *o = &s->c->libs.v[i].object;
-
-        if (o->path && o->ino == st->st_ino && o->dev == st->st_dev)
+    for (size_t i = 0; i < s->files.n; i++)
+        if (s->files.v[i].ino == st->st_ino && s->files.v[i].dev == st->st_dev)
             return i;
-    }
     return SIZE_MAX;
 }
 
@@ -138,6 +135,9 @@ void search_know(struct search *s, size_t i)
 {
     const struct library *lib = &s->c->libs.v[i];
 
+    while (s->files.n <= i)
+        VEC_ADD(&s->files);
+    s->files.v[i] = (struct file_id){ lib->object.dev, lib->object.ino };
     search_name(s, lib->soname, i);
     search_name(s, lib->path, i);
     if (!s->l->musl)
@@ -225,7 +225,7 @@ static size_t search_and_add(struct search *s, const char *name, size_t from)
     if (i == SIZE_MAX && h.fd >= 0 && scope_file(s, &h.st) != SIZE_MAX)
         i = from_scope(s, scope_file(s, &h.st), name, from);
     if (i != SIZE_MAX) { /* one file by another name is one object */
-        search_name(s, name, i);
+        search_name(s, search_own(s, xstrdup(name)), i);
         close(h.fd);
         free(h.path);
         return i;
@@ -255,7 +255,7 @@ static size_t need_musl(struct search *s, const char *name, size_t from)
 
     if (i == SIZE_MAX)
         return add_loader(s, name, from);
-    search_name(s, name, i);
+    search_name(s, search_own(s, xstrdup(name)), i);
     return i;
 }
 
@@ -292,7 +292,7 @@ static void preload(struct search *s, const char *list, const char *separators)
         if (k != SIZE_MAX && k >= before) {
             struct library *lib = &s->c->libs.v[k];
 
-            free(lib->soname); /* the loader keeps the name as it was written */
+            search_own(s, lib->soname); /* the loader keeps the name as it was written */
             lib->soname = xstrdup(names.v[i]);
             lib->preload = true;
             lib->why = lib->path ? WHY_PRELOAD : WHY_NOT_FOUND;

@@ -45,6 +45,11 @@ struct version_need {         /* one DT_VERNEED auxiliary */
     const char *file, *version; /* "libc.so.6", "GLIBC_2.34"; in the object's texts */
     bool weak;
     uint16_t index;           /* what DT_VERSYM has for it, with the hidden bit 0x8000 */
+    uint32_t hash;            /* of its name, as the file has it: the loader compares both */
+};
+struct version_def {          /* one DT_VERDEF */
+    uint16_t index;           /* what DT_VERSYM has for it; 0: the file's own name */
+    uint32_t hash;
 };
 struct filter {               /* DT_FILTER or DT_AUXILIARY: a library that is looked into before this one */
     char *name;
@@ -66,7 +71,7 @@ struct object {
     struct { struct filter *v; size_t n, cap; } filters;
     struct { struct version_need *v; size_t n, cap; } needs;
     struct strv versions;     /* DT_VERDEF names; the strings are in the object's texts */
-    struct { uint16_t *v; size_t n, cap; } version_index; /* of each: what DT_VERSYM has for it; 0: the file's own name */
+    struct { struct version_def *v; size_t n, cap; } version_defs; /* of each */
     struct texts *texts;      /* blocks that needs and versions point into */
     struct symbol_tables tables;
     bool has_versym, bind_now, nodeflib, is_pie;
@@ -81,6 +86,9 @@ struct object {
 int object_read(const char *path, bool images, struct object *ret, struct err *err);
 void object_copy(struct object *dst, const struct object *src);
 void object_release(struct object *o);
+/* For an object that is made by hand: the texts are copied, hashes are the gABI's. */
+void object_add_need(struct object *o, const char *file, const char *version, bool weak);
+void object_add_version(struct object *o, const char *name);
 /* The images alone, also of a bare .fatbin or .cubin file, a HIP bundle, an offload binary or a static library. CODE_DATA: none of these. */
 int images_read(const char *path, struct gpu_images *ret, struct err *err);
 void images_release(struct gpu_images *l);

@@ -7,7 +7,7 @@
 
 /* ---- bounded reading (reader.c) ---- */
 
-enum { READER_MAX = 4096, READER_VIEWS = 4 };
+enum { READER_MAX = 4096, READER_VIEWS = 4, HEAD_WINDOW = 1024 }; /* HEAD_WINDOW: mostly holds an object's headers and notes */
 
 /* Reads by pread, so that a file that shrinks meanwhile gives an error and no signal. */
 struct reader {
@@ -108,6 +108,7 @@ struct list { /* a search path: indices of search.dirs */
     size_t n, cap;
 };
 struct paths { struct list rpath, runpath; }; /* of one object */
+struct file_id { uint64_t dev, ino; };
 struct turn { size_t lib; bool done; }; /* an object in the order of the scope; done: its needs are there */
 struct slot { uint64_t hash; const char *name; size_t value; };
 struct names { struct slot *v; size_t n, cap; }; /* texts (not owned) to numbers; open addressing, cap a power of two */
@@ -128,8 +129,9 @@ struct search {
     struct { struct dir *v; size_t n, cap; } dirs;
     struct list env, def, main_rpath;
     struct { struct paths *v; size_t n, cap; } paths; /* by object */
-    struct { char **v; size_t n, cap; } owned;        /* names that slots point to */
+    struct { char **v; size_t n, cap; } owned;        /* names that slots point to and nothing else owns */
     struct { struct turn *v; size_t n, cap; } order;  /* every object once */
+    struct { struct file_id *v; size_t n, cap; } files; /* of the objects that are known; else zeros */
     struct names names, keys;                         /* of objects, of directories */
     size_t lists, searches;                           /* how many were made: their numbers */
     struct { struct attempt *v; size_t n, cap; } attempts;
@@ -144,7 +146,8 @@ void search_environment(struct search *s, char *const *env);
 void search_list(struct search *s, struct list *l, const char *path, const char *separators, const char *origin,
                  bool program);
 const struct list *search_default(struct search *s);
-void search_name(struct search *s, const char *name, size_t lib); /* the first lib of a name keeps it */
+void search_name(struct search *s, const char *name, size_t lib); /* the first lib of a name keeps it; name stays where it is */
+char *search_own(struct search *s, char *text);                   /* keeps it until the search ends */
 size_t search_known(const struct search *s, const char *name);    /* SIZE_MAX: none */
 
 struct hit {
@@ -170,7 +173,7 @@ char *musl_run_path(const char *path, const char *origin, bool no_origin);
 /* ---- loading (closure.c) ---- */
 
 struct library *search_add_library(struct search *s, const char *soname, enum why why, size_t needed_by);
-void search_add_edge(struct search *s, size_t from, size_t to, const char *name);
+void search_add_edge(struct search *s, size_t from, size_t to, char *name); /* takes the name */
 void search_know(struct search *s, size_t lib); /* by its name, path and SONAME */
 void search_preloads(struct search *s, char *const *env);
 /* Index of the object that `name` is for object `from`, loaded now if it was not; SIZE_MAX none. */

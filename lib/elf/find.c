@@ -79,6 +79,7 @@ static void look_inside(struct search *s, int fd, const struct stat *st, const c
     bool skip;
 
     reader_init(&s->r, fd, (uint64_t)st->st_size);
+    s->r.window = HEAD_WINDOW;
     h = reader_at(&s->r, 0, s->elfclass == 2 ? 64 : 52);
     if (!h || memcmp(h, "\177ELF", 4)) {
         *ret_corrupt = file_kind(&s->r);
@@ -145,7 +146,11 @@ static enum outcome try_dir(struct search *s, enum why why, struct dir *d, const
         if (!p->exists) {
             attempt(s, why, s->c->dirs.v[p->index].path, "no such directory");
         } else if (p->holds) {
-            char *path = xasprintf("%s%s", p->prefix, name);
+            size_t n = strlen(p->prefix), m = strlen(name) + 1;
+            char *path = xmalloc(n + m);
+
+            memcpy(path, p->prefix, n);
+            memcpy(path + n, name, m);
 
             out = try_file(s, why, path, ret);
             free(path);

@@ -22,6 +22,7 @@
 #define IMAGES_MAX ((size_t)1 << 20)
 #define SECTIONS_MAX 65536
 #define SMALL_WINDOW 256
+#define NAMES_LAST 512 /* bytes before a section table that mostly hold the names of its sections */
 
 /* The toolkit that writes a PTX ISA (the first that does). Source: PTX ISA release notes. */
 static const struct { uint16_t isa; const char *toolkit; } isa_rows[] = {
@@ -242,12 +243,13 @@ static void finish(struct scan *s)
         s->out->toolkit = xasprintf("%u.%u", s->toolkit / 10, s->toolkit % 10);
 }
 
-static bool is_gpu_name(const uint8_t *p, size_t n)
+/* memmem, which is slow to start. */
+static bool holds(const uint8_t *p, size_t n, const char *word)
 {
-    static const char *const names[] = { ".nv_fatbin", "__nv_relfatbin", ".hip_fatbin", ".nvFatBinSegment", ".llvm.offloading" };
+    size_t m = strlen(word);
 
-    for (size_t i = 0; i < COUNT(names); i++)
-        if (n >= strlen(names[i]) && !memcmp(p, names[i], strlen(names[i])))
+    for (const uint8_t *end = p + n, *q = p; (size_t)(end - q) >= m && (q = memchr(q, *word, (size_t)(end - q) - m + 1)); q++)
+        if (!memcmp(q, word, m))
             return true;
     return false;
 }
@@ -257,7 +259,7 @@ static bool is_gpu_name(const uint8_t *p, size_t n)
 static bool plainly_none(struct reader *r)
 {
     const uint8_t *p = reader_at(r, 0, 64);
-    uint64_t table, names, end;
+    uint64_t table, names, size, from;
     unsigned n, index;
 
     if (!p || p[EI_CLASS] != ELFCLASS64 || p[EI_DATA] != ELFDATA2LSB)
@@ -265,22 +267,16 @@ static bool plainly_none(struct reader *r)
     table = get64(p + 40);
     n = get16(p + 60);
     index = get16(p + 62);
-    if (!n || n > READER_MAX / 64 || !index || index >= n || table > r->size || (r->size - table) / 64 < n)
+    if (!n || n > READER_MAX / 64 - NAMES_LAST / 64 || !index || index >= n || table > r->size || (r->size - table) / 64 < n)
         return false;
-    end = table + 64 * n;
-    names = end < READER_MAX ? 0 : end - READER_MAX; /* they mostly stand before the table */
-    if (!reader_at(r, names, (size_t)(end - names)) || !(p = reader_at(r, table + 64 * index, 64)))
+    from = table < NAMES_LAST ? 0 : table - NAMES_LAST; /* the names mostly stand before the table */
+    if (!reader_at(r, from, (size_t)(table - from) + 64 * n) || !(p = reader_at(r, table + 64 * index, 64)))
         return false;
     names = get64(p + 24);
-    end = names + get64(p + 32);
-    for (unsigned i = 1; i < n; i++) {
-        uint64_t name = (p = reader_at(r, table + 64 * i, 64)) ? names + get32(p) : end;
-        size_t left = name < end && end - name < 16 ? (size_t)(end - name) : 16;
-
-        if (name < names || name >= end || !(p = reader_at(r, name, left)) || is_gpu_name(p, left))
-            return false;
-    }
-    return true;
+    size = get64(p + 32);
+    p = size <= READER_MAX ? reader_at(r, names, (size_t)size) : NULL;
+    return p && !holds(p, (size_t)size, "fatbin") && !holds(p, (size_t)size, "FatBin") &&
+           !holds(p, (size_t)size, "ffloading");
 }
 
 /* libelf makes room for as many sections as the file claims: that is held against the file's size first. */

@@ -13,7 +13,7 @@ uint32_t symbol_gnu_hash(const char *name)
     return h;
 }
 
-static uint32_t symbol_sysv_hash(const char *name)
+uint32_t symbol_sysv_hash(const char *name)
 {
     uint32_t h = 0;
 

@@ -31,11 +31,14 @@ static const char *isa_of(const uint8_t *p, size_t n, size_t align)
 static char *hex(const uint8_t *p, size_t n)
 {
     static const char digits[] = "0123456789abcdef";
-    struct str t = { 0 };
+    char *s = xmalloc(2 * n + 1), *to = s;
 
-    for (size_t i = 0; i < n; i++)
-        str_addn(&t, (char[]){ digits[p[i] >> 4], digits[p[i] & 15] }, 2);
-    return str_take(&t);
+    for (size_t i = 0; i < n; i++) {
+        *to++ = digits[p[i] >> 4];
+        *to++ = digits[p[i] & 15];
+    }
+    *to = '\0';
+    return s;
 }
 
 static void take_note(struct reading *x, uint32_t type, const uint8_t *desc, size_t n)

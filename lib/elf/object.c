@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <elf.h>
 #include "elf/object_priv.h"
+#include "elf/symbols_priv.h"
 
 #ifndef PT_GNU_PROPERTY
 #define PT_GNU_PROPERTY 0x6474e553
@@ -15,6 +16,7 @@
 /* bound on what one file can make recon read: far above any real object */
 #define DYNAMIC_MAX ((uint64_t)1 << 20)
 #define TEXTS_LAST 512 /* bytes at the end of the texts that mostly hold the names of libraries and versions */
+#define TEXTS_WINDOW 2048 /* bytes to read there at once */
 #define TEXTS_BLOCK ((size_t)488) /* bytes of one block of texts */
 
 static int problem(struct reading *x, char *text)
@@ -172,14 +174,10 @@ static const char *put(struct texts **l, const char *s, size_t n)
     return to;
 }
 
-void object_add_version(struct object *o, const char *name)
+void object_take_version(struct object *o, const char *name, struct version_def def)
 {
-    struct strv *l = &o->versions;
-
-    if (l->n + 1 >= l->cap)
-        vec_grow((void **)&l->v, &l->cap, sizeof(*l->v));
-    l->v[l->n++] = (char *)(uintptr_t)name;
-    l->v[l->n] = NULL;
+    strv_take(&o->versions, (char *)(uintptr_t)name);
+    *VEC_ADD(&o->version_defs) = def;
 }
 
 const char *reading_text(struct reading *x, uint64_t off)
@@ -232,18 +230,23 @@ static void take_table(struct reading *x, const struct entry *d)
     }
 }
 
+static void take_name(struct reading *x, struct strv *l, uint64_t off)
+{
+    char *s = l->n < NAMES_MAX ? reading_string(x, off) : NULL;
+
+    if (s && *s)
+        strv_take(l, s);
+    else
+        free(s);
+}
+
 static void read_entry(struct reading *x, const struct entry *d)
 {
     struct object *o = x->o;
     char *s;
 
     switch (d->tag) {
-    case DT_NEEDED:
-        s = o->needed.n < NAMES_MAX ? reading_string(x, d->value) : NULL;
-        if (s && *s)
-            strv_add(&o->needed, s);
-        free(s);
-        break;
+    case DT_NEEDED: take_name(x, &o->needed, d->value); break;
     case DT_FILTER:
     case DT_AUXILIARY:
         s = o->filters.n < NAMES_MAX ? reading_string(x, d->value) : NULL;
@@ -253,12 +256,7 @@ static void read_entry(struct reading *x, const struct entry *d)
             free(s);
         break;
     case DT_AUDIT:
-    case DT_DEPAUDIT:
-        s = o->audit.n < NAMES_MAX ? reading_string(x, d->value) : NULL;
-        if (s && *s)
-            strv_add(&o->audit, s);
-        free(s);
-        break;
+    case DT_DEPAUDIT: take_name(x, &o->audit, d->value); break;
     case DT_SONAME: take(x, &o->soname, d->value); break;
     case DT_RPATH: take(x, &o->rpath, d->value); break;
     case DT_RUNPATH: take(x, &o->runpath, d->value); break;
@@ -289,6 +287,10 @@ static int read_entries(struct reading *x, const struct segment *s, struct entri
     if (s->filesz > DYNAMIC_MAX || s->offset > x->r->size || x->r->size - s->offset < s->filesz)
         return problem(x, xstrdup("a damaged ELF file (its dynamic section lies beyond its end)"));
     ret->v = xcalloc((size_t)s->filesz / size, sizeof(*ret->v));
+    if (s->filesz < READER_MAX && x->r->size - s->offset > READER_MAX)
+        x->r->window = (size_t)s->filesz;
+    else
+        x->r->window = READER_MAX; /* the section table, too, where that follows soon */
     for (uint64_t at = 0; s->filesz - at >= size; at += size) {
         const uint8_t *p = reader_at(x->r, s->offset + at, size);
         struct entry e;
@@ -310,7 +312,9 @@ static void look_ahead(struct reading *x)
 {
     uint64_t from = x->strtab_end - x->strtab > TEXTS_LAST ? x->strtab_end - TEXTS_LAST : x->strtab;
 
+    x->r->window = TEXTS_WINDOW;
     reader_at(x->r, from, x->strtab_end - from);
+    x->r->window = READER_MAX;
 }
 
 static void find_strings(struct reading *x, const struct entries *l)
@@ -375,6 +379,7 @@ int object_read_open(struct reader *r, const struct stat *st, const char *path, 
     struct reading x = { .r = r, .o = &o };
     int rc = read_object(&x);
 
+    r->window = READER_MAX;
     if (rc == 0 && images)
         images_of_elf(&x);
     free(x.segments.v);
@@ -404,6 +409,7 @@ int object_read(const char *path, bool images, struct object *ret, struct err *e
         return err_sys(err, errno == ENOENT || errno == ENOTDIR ? CODE_NOTFOUND : errno == EACCES ? CODE_PERM : CODE_IO,
                        "cannot open '%s'", path);
     reader_init(&r, fd, (uint64_t)st.st_size);
+    r.window = HEAD_WINDOW;
     if (what)
         rc = err_set(err, CODE_DATA, "'%s' is %s, not an ELF object", path, what);
     else if ((rc = object_read_open(&r, &st, path, images, ret, &why)))
@@ -428,22 +434,23 @@ void object_copy(struct object *dst, const struct object *src)
     memset(&o.filters, 0, sizeof(o.filters));
     memset(&o.versions, 0, sizeof(o.versions));
     memset(&o.needs, 0, sizeof(o.needs));
-    memset(&o.version_index, 0, sizeof(o.version_index));
+    memset(&o.version_defs, 0, sizeof(o.version_defs));
     memset(&o.images, 0, sizeof(o.images));
     strv_copy(&o.needed, &src->needed);
     strv_copy(&o.audit, &src->audit);
     o.texts = NULL;
     for (size_t i = 0; i < src->versions.n; i++)
-        object_add_version(&o, put(&o.texts, src->versions.v[i], strlen(src->versions.v[i])));
+        strv_take(&o.versions, (char *)(uintptr_t)put(&o.texts, src->versions.v[i], strlen(src->versions.v[i])));
     for (size_t i = 0; i < src->filters.n; i++)
         *VEC_ADD(&o.filters) =
             (struct filter){ xstrdup(src->filters.v[i].name), src->filters.v[i].after, src->filters.v[i].auxiliary };
     for (size_t i = 0; i < src->needs.n; i++)
         *VEC_ADD(&o.needs) = (struct version_need){ put(&o.texts, src->needs.v[i].file, strlen(src->needs.v[i].file)),
                                                     put(&o.texts, src->needs.v[i].version, strlen(src->needs.v[i].version)),
-                                                    src->needs.v[i].weak, src->needs.v[i].index };
-    for (size_t i = 0; i < src->version_index.n; i++)
-        *VEC_ADD(&o.version_index) = src->version_index.v[i];
+                                                    src->needs.v[i].weak, src->needs.v[i].index,
+                                                    src->needs.v[i].hash };
+    for (size_t i = 0; i < src->version_defs.n; i++)
+        *VEC_ADD(&o.version_defs) = src->version_defs.v[i];
     for (size_t i = 0; i < src->images.n; i++)
         *VEC_ADD(&o.images) = src->images.v[i];
     o.images.containers = src->images.containers;
@@ -456,6 +463,18 @@ void object_copy(struct object *dst, const struct object *src)
         o.images.offload.v[i].target = xstrdup(src->images.offload.v[i].target);
     }
     *dst = o;
+}
+
+void object_add_need(struct object *o, const char *file, const char *version, bool weak)
+{
+    *VEC_ADD(&o->needs) = (struct version_need){ .file = put(&o->texts, file, strlen(file)),
+                                                 .version = put(&o->texts, version, strlen(version)), .weak = weak,
+                                                 .hash = symbol_sysv_hash(version) };
+}
+
+void object_add_version(struct object *o, const char *name)
+{
+    object_take_version(o, put(&o->texts, name, strlen(name)), (struct version_def){ .hash = symbol_sysv_hash(name) });
 }
 
 void object_release(struct object *o)
@@ -472,7 +491,7 @@ void object_release(struct object *o)
     free(o->filters.v);
     strv_release(&o->audit);
     free(o->versions.v);
-    free(o->version_index.v);
+    free(o->version_defs.v);
     free(o->needs.v);
     for (struct texts *t = o->texts, *next; t; t = next) {
         next = t->next;

@@ -38,7 +38,7 @@ bool reading_offset(const struct reading *x, uint64_t addr, uint64_t *ret, uint6
 /* A text of the dynamic string table, owned, or put into the object's texts; NULL: there is none. */
 char *reading_string(struct reading *x, uint64_t off);
 const char *reading_text(struct reading *x, uint64_t off);
-void object_add_version(struct object *o, const char *name); /* in its texts */
+void object_take_version(struct object *o, const char *name, struct version_def def); /* name: in its texts */
 void reading_note(struct reading *x, const struct segment *s); /* build ID and x86 ISA level (notes.c) */
 void reading_versions(struct reading *x);              /* fills needs and versions of the object (symver.c) */
 void images_of_elf(const struct reading *x);           /* GPU images of the object (images.c) */

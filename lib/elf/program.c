@@ -78,7 +78,7 @@ static int add_program(struct search *s, const char *program, struct err *err)
         s->c->main = 1;
         lib = search_add_library(s, script, WHY_PATH, 0);
         lib->path = path_join(s->cwd, script);
-        search_add_edge(s, 0, 1, script);
+        search_add_edge(s, 0, 1, xstrdup(script));
         free(host);
         host = search_host_path(s, lib->path);
     }
@@ -94,12 +94,18 @@ static int add_program(struct search *s, const char *program, struct err *err)
     return rc;
 }
 
+static int byte_order(const struct object *o)
+{
+    return o->big_endian ? ELFDATA2MSB : ELFDATA2LSB;
+}
+
 static void start(struct search *s)
 {
     const struct library *lib = &s->c->libs.v[s->c->main];
 
     s->elfclass = lib->object.elfclass;
     s->machine = lib->object.machine;
+    s->data = byte_order(&lib->object);
     s->interp = xstrdup(lib->object.interp ? lib->object.interp : s->l->path);
     search_know(s, s->c->main);
 }
@@ -117,21 +123,6 @@ static void check_interp(struct search *s)
     free(host);
 }
 
-static int data_of(const struct object *o)
-{
-    unsigned char ident[EI_NIDENT] = { 0 };
-    const char *what;
-    struct stat st;
-    int fd = open_calmly(o->path, &st, &what);
-
-    if (fd >= 0) {
-        if (pread(fd, ident, sizeof(ident), 0) < (ssize_t)sizeof(ident))
-            ident[EI_DATA] = ELFDATA2LSB;
-        close(fd);
-    }
-    return ident[EI_DATA];
-}
-
 int closure_resolve(const char *program, char *const *env, const char *cwd, const struct loader *l, bool images,
                     struct symbols *symbols, struct closure *ret, struct err *err)
 {
@@ -147,7 +138,6 @@ int closure_resolve(const char *program, char *const *env, const char *cwd, cons
 
         search_adopt(&s, o->interp);
         start(&s);
-        s.data = data_of(o);
         if (o->dynamic && (o->interp || o->needed.n)) {
             search_environment(&s, env);
             search_preloads(&s, env);
@@ -184,7 +174,6 @@ int closure_extend(const struct closure *scope, const char *module, char *const 
     if (rc == 0) {
         s.origin = origin_of(&s, main->path);
         start(&s);
-        s.data = data_of(&lib->object);
         free(s.interp);
         s.interp = xstrdup(main->object.interp ? main->object.interp : l->path);
         search_list(&s, &s.main_rpath, s.l->musl && main->object.runpath ? main->object.runpath : main->object.rpath, ":",
@@ -219,7 +208,7 @@ void search_for_maybes(const struct closure *c, const struct closure *scope, cha
     start(&s);
     s.elfclass = main->object.elfclass;
     s.machine = main->object.machine;
-    s.data = main->object.big_endian ? ELFDATA2MSB : ELFDATA2LSB;
+    s.data = byte_order(&main->object);
     if (scope)
         search_list(&s, &s.main_rpath, s.l->musl && main->object.runpath ? main->object.runpath : main->object.rpath, ":",
                     s.origin, true);

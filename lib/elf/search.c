@@ -30,10 +30,11 @@ static size_t names_find(const struct names *t, const char *name)
     return slot && slot->hash ? slot->value : SIZE_MAX;
 }
 
-/* The name must not be there. */
+/* A name that is there keeps its number. */
 static void names_add(struct names *t, const char *name, size_t value)
 {
     uint64_t hash = hash_of(name);
+    struct slot *slot;
 
     if (t->n * 2 >= t->cap) {
         struct names old = *t;
@@ -45,7 +46,10 @@ static void names_add(struct names *t, const char *name, size_t value)
                 *slot_of(t, old.v[i].name, old.v[i].hash) = old.v[i];
         free(old.v);
     }
-    *slot_of(t, name, hash) = (struct slot){ hash, name, value };
+    slot = slot_of(t, name, hash);
+    if (slot->hash)
+        return;
+    *slot = (struct slot){ hash, name, value };
     t->n++;
 }
 
@@ -54,12 +58,15 @@ size_t search_known(const struct search *s, const char *name)
     return names_find(&s->names, name);
 }
 
+char *search_own(struct search *s, char *text)
+{
+    return *VEC_ADD(&s->owned) = text;
+}
+
 void search_name(struct search *s, const char *name, size_t lib)
 {
-    if (!name || search_known(s, name) != SIZE_MAX)
-        return;
-    *VEC_ADD(&s->owned) = xstrdup(name);
-    names_add(&s->names, s->owned.v[s->owned.n - 1], lib);
+    if (name)
+        names_add(&s->names, name, lib);
 }
 
 /* ---- directories ---- */
@@ -326,6 +333,7 @@ void search_release(struct search *s)
     free(s->def.v);
     free(s->main_rpath.v);
     free(s->order.v);
+    free(s->files.v);
     free(s->origin);
     loader_release(&s->own);
     free(s->interp);

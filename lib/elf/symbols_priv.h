@@ -49,6 +49,7 @@ struct wanted { /* one reference */
     bool call;                          /* a PLT slot does not bind to a program's own PLT address */
 };
 uint32_t symbol_gnu_hash(const char *name);
+uint32_t symbol_sysv_hash(const char *name); /* that of DT_HASH and of versions */
 bool symtab_offers(const struct symtab *t, const struct wanted *w); /* does the loader bind w to this object? */
 
 #endif

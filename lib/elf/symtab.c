@@ -246,8 +246,8 @@ static void read_versions(struct symtab *t, const struct object *o)
     for (size_t i = 0; i < o->needs.n; i++)
         n += strlen(o->needs.v[i].version) + strlen(o->needs.v[i].file) + 2;
     texts = t->texts = xmalloc(n);
-    for (size_t i = 0; i < o->versions.n && i < o->version_index.n; i++)
-        set_version(t, o->version_index.v[i], o->versions.v[i], NULL, &texts);
+    for (size_t i = 0; i < o->versions.n && i < o->version_defs.n; i++)
+        set_version(t, o->version_defs.v[i].index, o->versions.v[i], NULL, &texts);
     for (size_t i = 0; i < o->needs.n; i++)
         set_version(t, o->needs.v[i].index, o->needs.v[i].version, o->needs.v[i].file, &texts);
 }

@@ -30,19 +30,20 @@ static bool take_needs(struct reading *x, struct chain *c, const char *file, uin
 {
     while (n-- && x->o->needs.n < NAMES_MAX) {
         const uint8_t *p = record(x, c, off, at, NEED_AUX);
-        uint32_t name, next;
+        uint32_t hash, name, next;
         uint16_t flags, index;
         const char *version;
 
         if (!p)
             return false;
+        hash = word(x, p);
         flags = half(x, p + 4);
         index = half(x, p + 6);
         name = word(x, p + 8);
         next = word(x, p + 12);
         version = reading_text(x, name);
         if (version)
-            *VEC_ADD(&x->o->needs) = (struct version_need){ file, version, (flags & VER_FLG_WEAK) != 0, index };
+            *VEC_ADD(&x->o->needs) = (struct version_need){ file, version, (flags & VER_FLG_WEAK) != 0, index, hash };
         if (!next)
             break;
         at += next;
@@ -83,23 +84,22 @@ static void read_definitions(struct reading *x)
     for (uint64_t i = 0; there && i < x->n_verdef && x->o->versions.n < NAMES_MAX; i++) {
         const uint8_t *p = record(x, &c, c.off, 0, DEF);
         uint16_t flags, index;
-        uint32_t aux, next;
+        uint32_t hash, aux, next;
         const char *name;
 
         if (!p)
             return;
         flags = half(x, p + 2);
         index = half(x, p + 4);
+        hash = word(x, p + 8);
         aux = word(x, p + 12);
         next = word(x, p + 16);
         p = record(x, &c, c.off, aux, DEF_AUX);
         if (!p)
             return;
         name = reading_text(x, word(x, p));
-        if (name) {
-            object_add_version(x->o, name);
-            *VEC_ADD(&x->o->version_index) = flags & VER_FLG_BASE ? 0 : index;
-        }
+        if (name)
+            object_take_version(x->o, name, (struct version_def){ flags & VER_FLG_BASE ? 0 : index, hash });
         if (!next)
             return;
         c.off += next;

@@ -30,6 +30,8 @@ char *token_expand(const char *s, const char *origin, const struct loader *l)
     };
     struct str t = { 0 };
 
+    if (!strchr(s, '$'))
+        return xstrdup(s);
     while (*s) {
         size_t n = strcspn(s, "$"), used = 0;
 

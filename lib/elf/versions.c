@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include "elf/elf_priv.h"
 
-/* Who offers `file` to object `from`: by its own edge, else any object of that name. */
-/* The same, where the edges before the first'th are known to be others'. */
+#define MANY 256 /* versions of a library that are worth sorting */
+
+/* Who offers `file` to object `from`: by its own edge, else any object of that name. The edges before the first'th are known to
+ * be others'. */
 static size_t provider_since(const struct closure *c, size_t first, size_t from, const char *file)
 {
     for (size_t i = first; i < c->edges.n; i++)
@@ -21,37 +23,40 @@ size_t closure_provider(const struct closure *c, size_t from, const char *file)
     return provider_since(c, 0, from, file);
 }
 
-static int by_text(const void *a, const void *b)
+static int by_hash(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
 }
 
-struct offers { const char **v; size_t n; }; /* sorted */
+struct offers { uint32_t *v; size_t n; }; /* sorted hashes of the versions of a library that has many */
 
-static const struct offers *offers_of(const struct closure *c, struct offers *all, size_t i)
+/* Does it define the version? Its name and its hash count, as they do for the loader. */
+static bool defines(const struct object *o, struct offers *many, const struct version_need *need)
 {
-    const struct strv *have = &c->libs.v[i].object.versions;
+    size_t n = o->version_defs.n < o->versions.n ? o->version_defs.n : o->versions.n;
 
-    if (!all[i].v && have->n) {
-        all[i].v = xcalloc(have->n, sizeof(*all[i].v));
-        all[i].n = have->n;
-        memcpy(all[i].v, have->v, have->n * sizeof(*all[i].v));
-        qsort(all[i].v, have->n, sizeof(*all[i].v), by_text);
+    if (n > MANY && !many->v) {
+        many->v = xcalloc(n, sizeof(*many->v));
+        for (many->n = 0; many->n < n; many->n++)
+            many->v[many->n] = o->version_defs.v[many->n].hash;
+        qsort(many->v, n, sizeof(*many->v), by_hash);
     }
-    return &all[i];
+    if (n > MANY && !bsearch(&need->hash, many->v, n, sizeof(*many->v), by_hash))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (o->version_defs.v[i].hash == need->hash && str_eq(o->versions.v[i], need->version))
+            return true;
+    return false;
 }
 
 /* A provider that is not there, or offers no versions at all, is another finding's (the loader only warns). */
-static bool lacks(const struct closure *c, struct offers *all, size_t provider, const char *version)
+static bool lacks(const struct closure *c, struct offers *all, size_t provider, const struct version_need *need)
 {
-    const struct offers *o;
+    const struct object *o = provider == SIZE_MAX ? NULL : &c->libs.v[provider].object;
 
-    if (provider == SIZE_MAX)
-        return true;
-    if (!c->libs.v[provider].object.path || !c->libs.v[provider].object.versions.n)
-        return false;
-    o = offers_of(c, all, provider);
-    return !bsearch(&version, o->v, o->n, sizeof(*o->v), by_text);
+    return !o || (o->path && o->versions.n && !defines(o, &all[provider], need));
 }
 
 void closure_versions(const struct closure *c, struct version_misses *ret)
@@ -72,7 +77,7 @@ void closure_versions(const struct closure *c, struct version_misses *ret)
             if (!str_eq(file, o->needs.v[j].file))
                 provider = provider_since(c, first[i], i, o->needs.v[j].file);
             file = o->needs.v[j].file;
-            if (lacks(c, all, provider, o->needs.v[j].version))
+            if (lacks(c, all, provider, &o->needs.v[j]))
                 *VEC_ADD(ret) = (struct version_miss){ i, provider, o->needs.v[j].version, o->needs.v[j].weak };
         }
     }

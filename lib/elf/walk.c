@@ -32,7 +32,8 @@ static size_t needed(struct search *s, const char *text, size_t from, const char
 
     if (to != SIZE_MAX)
         search_add_edge(s, from, to, name);
-    free(name);
+    else
+        free(name);
     return to;
 }
 

@@ -19,11 +19,6 @@ static struct object *add(struct closure *c, const char *soname, const char *pat
     return &l->object;
 }
 
-static void needs(struct object *o, const char *file, const char *version, bool weak)
-{
-    *VEC_ADD(&o->needs) = (struct version_need){ .file = xstrdup(file), .version = xstrdup(version), .weak = weak };
-}
-
 static void image(struct object *o, enum image_kind kind, uint16_t arch, uint16_t major, uint16_t minor)
 {
     *VEC_ADD(&o->images) = (struct gpu_image){ .kind = kind, .arch = arch, .major = major, .minor = minor };
@@ -35,25 +30,25 @@ static void fixed(struct closure *c)
 {
     struct object *o = add(c, "recon-run", "/opt/recon/bin/recon-run", WHY_PATH);
 
-    needs(o, "libc.so.6", "GLIBC_2.34", false);
-    needs(o, "libc.so.6", "GLIBC_2.38", true);
-    needs(o, "libstdc++.so.6", "GLIBCXX_3.4.30", false);
-    needs(o, "libcudart.so.12", "libcudart.so.12", false);
+    object_add_need(o, "libc.so.6", "GLIBC_2.34", false);
+    object_add_need(o, "libc.so.6", "GLIBC_2.38", true);
+    object_add_need(o, "libstdc++.so.6", "GLIBCXX_3.4.30", false);
+    object_add_need(o, "libcudart.so.12", "libcudart.so.12", false);
     image(o, IMAGE_SASS, 75, 1, 7);
     image(o, IMAGE_SASS, 80, 1, 7);
     image(o, IMAGE_SASS, 90, 1, 7);
     image(o, IMAGE_PTX, 90, 8, 4);
     o->images.toolkit = xstrdup("12.4");
     o = add(c, "libcudart.so.12", "/usr/local/cuda-12.4/lib64/libcudart.so.12", WHY_LD_LIBRARY_PATH);
-    needs(o, "libc.so.6", "GLIBC_2.3.4", false);
-    strv_add(&o->versions, "libcudart.so.12");
+    object_add_need(o, "libc.so.6", "GLIBC_2.3.4", false);
+    object_add_version(o, "libcudart.so.12");
     o = add(c, "libstdc++.so.6", "/lib/x86_64-linux-gnu/libstdc++.so.6", WHY_CACHE);
-    needs(o, "libc.so.6", "GLIBC_2.36", false); /* the login node's own: another node has another */
-    strv_add(&o->versions, "GLIBCXX_3.4.30");
+    object_add_need(o, "libc.so.6", "GLIBC_2.36", false); /* the login node's own: another node has another */
+    object_add_version(o, "GLIBCXX_3.4.30");
     o = add(c, "libc.so.6", "/lib/x86_64-linux-gnu/libc.so.6", WHY_CACHE);
-    strv_add(&o->versions, "GLIBC_2.3.4");
-    strv_add(&o->versions, "GLIBC_2.34");
-    strv_add(&o->versions, "GLIBC_2.36");
+    object_add_version(o, "GLIBC_2.3.4");
+    object_add_version(o, "GLIBC_2.34");
+    object_add_version(o, "GLIBC_2.36");
 }
 
 int main(int argc, char **argv)

@@ -47,16 +47,17 @@ MADE struct library *add(struct scene *s, const char *soname, const char *path, 
         strv_split(&list, needs, " ");
     for (size_t i = 0; i < list.n; i++) {
         char *colon = strchr(list.v[i], ':');
-        struct version_need *n = VEC_ADD(&l->object.needs);
+        bool weak = list.v[i][0] == '?';
 
-        n->weak = list.v[i][0] == '?';
         *colon = 0;
-        n->file = xstrdup(list.v[i] + n->weak);
-        n->version = xstrdup(colon + 1);
+        object_add_need(&l->object, list.v[i] + weak, colon + 1, weak);
     }
     strv_release(&list);
     if (offers)
-        strv_split(&l->object.versions, offers, " ");
+        strv_split(&list, offers, " ");
+    for (size_t i = 0; i < list.n; i++)
+        object_add_version(&l->object, list.v[i]);
+    strv_release(&list);
     *VEC_ADD(&closure(s)->edges) = (struct edge){ needed_by, closure(s)->libs.n - 1, xstrdup(soname) };
     strv_add(&closure(s)->libs.v[needed_by].object.needed, soname);
     return &closure(s)->libs.v[closure(s)->libs.n - 1];
