@@ -121,8 +121,6 @@ struct mesh_notes {
     uint64_t uv_out;   /* faces with a texture coordinate outside [0, 1] (OBJ) */
     uint64_t other, other_line; /* lines of an OBJ that say nothing of meshes (points, lines, curves): how many, the first */
     uint64_t unknown_materials; /* that faces name and no library defines */
-    uint64_t uvs;      /* texture coordinates of a GLB, which are not kept */
-    bool materials;    /* a GLB has some */
     uint64_t dropped;  /* points that are not finite, left out */
     uint64_t zeros;    /* points whose z is 0, left out */
 };

@@ -292,8 +292,8 @@ static int check_finite(const char *path, const struct recon_mesh *m, struct fau
     return 0;
 }
 
-static int parse(enum form form, const char *path, const struct load *t, const struct data_alloc *alloc, struct recon_mesh *ret,
-                 struct mesh_notes *notes, struct fault *fault)
+static int parse(enum form form, const char *path, const struct load *t, const struct geom_options *o, const struct data_alloc *alloc,
+                 struct recon_mesh *ret, struct mesh_notes *notes, struct fault *fault)
 {
     switch (form) {
     case FORM_PLY:
@@ -305,7 +305,7 @@ static int parse(enum form form, const char *path, const struct load *t, const s
     case FORM_XYZ:
         return xyz_parse(path, t, alloc, ret, fault);
     case FORM_GLB:
-        return glb_parse(path, t, alloc, ret, notes, fault);
+        return glb_parse(path, t, o, alloc, ret, fault);
     default:
         return npy_parse(path, t, alloc, ret, fault);
     }
@@ -326,7 +326,7 @@ static int read_any(const char *path, const struct geom_options *o, const struct
         rc = obj_parse(path, o, alloc, m, notes, fault);
     } else if ((rc = load_file(path, alloc, &t, fault)) == 0) {
         memcpy(t.offset, o->offset, sizeof(t.offset));
-        rc = parse(form, path, &t, alloc, m, notes, fault);
+        rc = parse(form, path, &t, o, alloc, m, notes, fault);
         alloc->free(alloc->self, t.s);
     }
     if (rc == 0 && m->vertices == 0) {
@@ -404,7 +404,7 @@ int mesh_write(const char *path, const struct recon_mesh *m, struct mesh_written
     if (ends(path, ".obj"))
         rc = obj_write(path, m, &w, err);
     else if (ends(path, ".glb"))
-        rc = glb_write(path, m, err);
+        rc = glb_write(path, m, &w, err);
     else if (ends(path, ".ply"))
         rc = ply_write(path, m, err);
     else

@@ -67,11 +67,11 @@ int xyz_parse(const char *path, const struct load *text, const struct data_alloc
 int pcd_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret, struct fault *fault);
 
 /* glb_read.c */
-int glb_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret, struct mesh_notes *notes,
+int glb_parse(const char *path, const struct load *text, const struct geom_options *o, const struct data_alloc *alloc, struct recon_mesh *ret,
               struct fault *fault);
 
 /* obj_out.c, glb.c; ply.c has ply_write. */
 int obj_write(const char *path, const struct recon_mesh *m, struct mesh_written *ret, struct err *err);
-int glb_write(const char *path, const struct recon_mesh *m, struct err *err);
+int glb_write(const char *path, const struct recon_mesh *m, struct mesh_written *ret, struct err *err);
 
 #endif

@@ -1,131 +1,22 @@
-/* glTF 2.0 in its binary form (Khronos, The glTF 2.0 Specification): the triangles of all nodes of the default scene, moved
- * by the nodes' matrices, one primitive after the other. Coordinates stay glTF's: right-handed, +Y up, metres. Buffers outside
- * the file, sparse accessors and required extensions are refused; materials and texture coordinates are passed over. */
+/* glTF 2.0 in its binary form: the triangles of all nodes of the default scene, moved by the nodes' matrices, one primitive after
+ * the other; primitives of the same attributes and place have their vertices once. Coordinates stay glTF's: right-handed, +Y up,
+ * metres. Buffers outside the file, sparse accessors and required extensions of more than materials are refused. */
 #include "config.h"
-#include "data/jsn.h"
+#include "data/glb.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { ROOT = 1 };
-enum { DEPTH_MAX = 64, JSON_MAX = 64 << 20, GROWTH_MAX = 40 };
-enum { BYTE = 5121, SHORT = 5123, INT = 5125, FLOAT = 5126 };
+enum { DEPTH_MAX = 64, JSON_MAX = 64 << 20, GROWTH_MAX = 40, SHARED_MAX = 64 };
+enum { PLACES, NORMALS, UVS, COLORS, ATTRIBUTES };
+static const char *const attribute_names[ATTRIBUTES] = { "POSITION", "NORMAL", "TEXCOORD_0", "COLOR_0" };
 
-struct glb {
-    const char *path;
-    const struct load *load;
-    const struct jsn *j;
-    const char *bin;
-    uint64_t bin_n;
-    struct recon_mesh *m; /* NULL in the pass that counts */
-    uint64_t vertices, faces, uvs;
-    bool all_normals, any_rgb;
-    struct fault *fault;
+/* vertices that are there already: by which accessors, and how moved */
+struct glb_shared {
+    uint64_t number[ATTRIBUTES];
+    double t[12];
+    uint64_t first;
 };
-
-/* count vectors of n numbers, step bytes apart */
-struct view {
-    const char *p;
-    uint64_t count, step;
-    int type, n;
-    bool normalized;
-};
-
-static int bad(const struct glb *g, const char *fmt, ...) PRINTF(2, 3);
-static int bad(const struct glb *g, const char *fmt, ...)
-{
-    char what[300];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(what, sizeof(what), fmt, ap);
-    va_end(ap);
-    return fault_set(g->fault, CODE_DATA, NULL, "'%s': %s", g->path, what);
-}
-
-/* a whole number of the key, or def; false: there and none */
-static bool whole(const struct glb *g, jsn_at o, const char *key, uint64_t def, uint64_t *ret)
-{
-    jsn_at v = jsn_key(g->j, o, key);
-
-    *ret = def;
-    return !v || jsn_whole(g->j, v, ret);
-}
-
-static jsn_at item(const struct glb *g, const char *list, uint64_t i)
-{
-    return jsn_item(g->j, jsn_key(g->j, ROOT, list), i);
-}
-
-static int components(const struct glb *g, jsn_at type)
-{
-    static const struct name names[] = { { "SCALAR", 1 }, { "VEC2", 2 }, { "VEC3", 3 }, { "VEC4", 4 }, { NULL, 0 } };
-    char *text = jsn_text(g->j, type);
-    int n = 0;
-
-    if (!text || name_value(names, text, &n))
-        n = 0;
-    free(text);
-    return n;
-}
-
-static int size_of(int type)
-{
-    return type == BYTE ? 1 : type == SHORT ? 2 : type == INT || type == FLOAT ? 4 : 0;
-}
-
-static int accessor(const struct glb *g, uint64_t number, struct view *ret)
-{
-    jsn_at a = item(g, "accessors", number), b;
-    uint64_t at, from, bytes, step, type, view, buffer, each;
-    struct view v;
-
-    if (!jsn_object(g->j, a) || !whole(g, a, "bufferView", UINT64_MAX, &view) || !whole(g, a, "byteOffset", 0, &at) ||
-        !whole(g, a, "componentType", 0, &type) || !whole(g, a, "count", 0, &v.count))
-        return bad(g, "accessor %llu is none", (unsigned long long)number);
-    if (jsn_key(g->j, a, "sparse") || view == UINT64_MAX)
-        return bad(g, "accessor %llu is sparse, which is not read", (unsigned long long)number);
-    v.type = type <= FLOAT ? (int)type : 0;
-    v.n = components(g, jsn_key(g->j, a, "type"));
-    v.normalized = jsn_true(g->j, jsn_key(g->j, a, "normalized"));
-    b = item(g, "bufferViews", view);
-    if (!jsn_object(g->j, b) || !whole(g, b, "buffer", 0, &buffer) || !whole(g, b, "byteOffset", 0, &from) || !whole(g, b, "byteLength", 0, &bytes) ||
-        !whole(g, b, "byteStride", 0, &step) || !size_of(v.type) || !v.n)
-        return bad(g, "accessor %llu is none", (unsigned long long)number);
-    if (buffer != 0 || jsn_key(g->j, item(g, "buffers", 0), "uri"))
-        return bad(g, "accessor %llu lies in another file, one GLB is wanted", (unsigned long long)number);
-    each = (uint64_t)size_of(v.type) * (uint64_t)v.n;
-    v.step = step ? step : each;
-    if (from > g->bin_n || bytes > g->bin_n - from || at > bytes || v.step < each || v.step > 65536 ||
-        (v.count && (v.count - 1 > bytes / v.step || (v.count - 1) * v.step + each > bytes - at)))
-        return fault_set(g->fault, CODE_DATA, "file-truncated", "'%s': accessor %llu of %llu vectors does not fit the %llu bytes of its buffer", g->path,
-                         (unsigned long long)number, (unsigned long long)v.count, (unsigned long long)g->bin_n);
-    v.p = g->bin ? g->bin + from + at : NULL; /* no chunk: no bytes and no vectors, as checked above */
-    *ret = v;
-    return 0;
-}
-
-static double component(const struct view *v, uint64_t i, int k)
-{
-    const char *p = v->p + i * v->step + (uint64_t)(k * size_of(v->type));
-    uint16_t s;
-    uint32_t u;
-    float f;
-
-    switch (v->type) {
-    case BYTE:
-        return (uint8_t)*p;
-    case SHORT:
-        memcpy(&s, p, 2);
-        return s;
-    case INT:
-        memcpy(&u, p, 4);
-        return u;
-    default:
-        memcpy(&f, p, 4);
-        return (double)f;
-    }
-}
 
 /* ---- one primitive ---- */
 
@@ -142,7 +33,7 @@ static bool identity(const double t[12])
     return true;
 }
 
-static void put_places(struct glb *g, const struct view *v, const double t[12])
+static void put_places(struct glb *g, const struct glb_view *v, const double t[12], uint64_t first)
 {
     bool same = identity(t);
 
@@ -150,16 +41,16 @@ static void put_places(struct glb *g, const struct view *v, const double t[12])
         double x[3], y;
 
         for (int k = 0; k < 3; k++)
-            x[k] = component(v, i, k);
+            x[k] = glb_component(v, i, k);
         for (int k = 0; k < 3; k++) {
             y = same ? x[k] : t[4 * k] * x[0] + t[4 * k + 1] * x[1] + t[4 * k + 2] * x[2] + t[4 * k + 3];
-            g->m->xyz[3 * (g->vertices + i) + (uint64_t)k] = place(g->load, k, y);
+            g->m->xyz[3 * (first + i) + (uint64_t)k] = place(g->load, k, y);
         }
     }
 }
 
 /* by the cofactors, which is the inverse transpose up to its length; det < 0 turns them */
-static void put_normals(struct glb *g, const struct view *v, const double t[12])
+static void put_normals(struct glb *g, const struct glb_view *v, const double t[12], uint64_t first)
 {
     double c[9] = { t[5] * t[10] - t[6] * t[9], t[6] * t[8] - t[4] * t[10], t[4] * t[9] - t[5] * t[8],
                     t[2] * t[9] - t[1] * t[10], t[0] * t[10] - t[2] * t[8], t[1] * t[8] - t[0] * t[9],
@@ -168,11 +59,11 @@ static void put_normals(struct glb *g, const struct view *v, const double t[12])
     double sign = determinant(t) < 0 ? -1 : 1;
 
     for (uint64_t i = 0; i < v->count; i++) {
-        float *to = g->m->normals + 3 * (g->vertices + i);
+        float *to = (g->m->corner_normal ? g->m->corner_normal : g->m->normals) + 3 * (first + i);
         double x[3], y[3], length = 0;
 
         for (int k = 0; k < 3; k++)
-            x[k] = component(v, i, k);
+            x[k] = glb_component(v, i, k);
         for (int k = 0; k < 3; k++) {
             y[k] = sign * (c[3 * k] * x[0] + c[3 * k + 1] * x[1] + c[3 * k + 2] * x[2]);
             length += y[k] * y[k];
@@ -182,82 +73,187 @@ static void put_normals(struct glb *g, const struct view *v, const double t[12])
     }
 }
 
-static void put_colors(struct glb *g, const struct view *v, uint64_t count)
+static void put_colors(struct glb *g, const struct glb_view *v, uint64_t count, uint64_t first)
 {
-    double scale = v->type == FLOAT ? 255 : v->type == SHORT ? 1 / 257.0 : 1;
+    double scale = v->type == GLB_FLOAT ? 255 : v->type == GLB_SHORT ? 1 / 257.0 : 1;
 
     for (uint64_t i = 0; i < count; i++)
         for (int k = 0; k < 3; k++) {
-            double c = v->p ? component(v, i, k) * scale : 255;
+            double c = v->p ? glb_component(v, i, k) * scale : 255;
 
-            g->m->rgb[3 * (g->vertices + i) + (uint64_t)k] = (uint8_t)(c > 0 ? (c < 255 ? c + 0.5 : 255) : 0);
+            g->m->rgb[3 * (first + i) + (uint64_t)k] = (uint8_t)(c > 0 ? (c < 255 ? c + 0.5 : 255) : 0);
         }
 }
 
-static int put_faces(struct glb *g, const struct view *index, const struct view *places, bool flip)
+static int put_uvs(struct glb *g, const struct glb_view *v, uint64_t count, uint64_t first)
 {
-    uint64_t corners = index->p ? index->count : places->count;
+    double scale = v->type == GLB_FLOAT ? 1 : v->type == GLB_SHORT ? 65535 : 255;
 
-    for (uint64_t i = 0; i + 2 < corners; i += 3) {
-        uint32_t *to = g->m->index + 3 * (g->faces + i / 3);
+    for (uint64_t i = 0; i < count; i++)
+        for (int k = 0; k < 2; k++) {
+            float uv = v->p ? (float)(glb_component(v, i, k) / scale) : 0;
 
-        for (int k = 0; k < 3; k++) {
-            double v = index->p ? component(index, i + (uint64_t)k, 0) : (double)(i + (uint64_t)k);
-
-            if (!(v < (double)places->count))
-                return fault_set(g->fault, CODE_DATA, "face-index-out-of-range", "'%s', face %llu: index %.0f of a vertex is out of range, %llu are there",
-                                 g->path, (unsigned long long)(g->faces + i / 3), v, (unsigned long long)places->count);
-            to[flip && k ? 3 - k : k] = (uint32_t)(g->vertices + (uint64_t)v);
+            g->m->uv[2 * (first + i) + (uint64_t)k] = uv;
+            if (!isfinite(uv))
+                return fault_set(g->fault, CODE_DATA, "uv-nan", "'%s': texture coordinate %llu of a primitive is not finite; keep = geometry reads "
+                                 "the mesh without", g->path, (unsigned long long)i);
         }
-    }
     return 0;
 }
 
-static int attribute(const struct glb *g, jsn_at p, const char *name, struct view *ret)
+/* first: of the primitive's vertices */
+static int put_faces(struct glb *g, const struct glb_view *index, const struct glb_view v[ATTRIBUTES], uint64_t first, bool flip)
 {
-    uint64_t number;
+    uint64_t count = v[PLACES].count, corners = index->p ? index->count : count;
 
-    *ret = (struct view){ 0 };
-    if (!whole(g, jsn_key(g->j, p, "attributes"), name, UINT64_MAX, &number))
-        return bad(g, "attribute %s names no accessor", name);
-    return number == UINT64_MAX ? 0 : accessor(g, number, ret);
+    for (uint64_t i = 0; i + 2 < corners; i += 3)
+        for (int k = 0; k < 3; k++) {
+            uint64_t to = 3 * g->faces + i + (uint64_t)(flip && k ? 3 - k : k);
+            double n = index->p ? glb_component(index, i + (uint64_t)k, 0) : (double)(i + (uint64_t)k);
+
+            if (!(n < (double)count))
+                return fault_set(g->fault, CODE_DATA, "face-index-out-of-range", "'%s', face %llu: index %.0f of a vertex is out of range, %llu are there",
+                                 g->path, (unsigned long long)(g->faces + i / 3), n, (unsigned long long)count);
+            g->m->index[to] = (uint32_t)(first + (uint64_t)n);
+            if (g->m->uv_index)
+                g->m->uv_index[to] = v[UVS].p ? g->m->index[to] : RECON_NONE;
+            if (g->m->normal_index)
+                g->m->normal_index[to] = v[NORMALS].p ? g->m->index[to] : RECON_NONE;
+        }
+    return 0;
+}
+
+/* all that a primitive names; *number: of accessors, UINT64_MAX: none */
+static int attributes(struct glb *g, jsn_at p, struct glb_view v[ATTRIBUTES], uint64_t number[ATTRIBUTES])
+{
+    jsn_at list = jsn_key(g->j, p, "attributes");
+    const char *name;
+    size_t n;
+
+    for (int i = 0; i < ATTRIBUTES; i++) {
+        v[i] = (struct glb_view){ 0 };
+        if (!glb_whole(g, list, attribute_names[i], UINT64_MAX, &number[i]))
+            return glb_bad(g, "attribute %s names no accessor", attribute_names[i]);
+        if (i == UVS && g->options->plain)
+            number[i] = UINT64_MAX;
+        if (number[i] != UINT64_MAX && glb_accessor(g, number[i], &v[i]))
+            return -1;
+    }
+    for (uint64_t i = 0; (name = jsn_name(g->j, list, i, &n)); i++) {
+        bool known = false;
+
+        for (int k = 0; k < ATTRIBUTES; k++)
+            known = known || (n == strlen(attribute_names[k]) && memcmp(name, attribute_names[k], n) == 0);
+        if (!known)
+            glb_lose(g, name, n);
+    }
+    if (jsn_key(g->j, p, "targets"))
+        glb_lose(g, "morph targets", 13);
+    return 0;
+}
+
+static int check_types(const struct glb *g, const struct glb_view v[ATTRIBUTES], const struct glb_view *index)
+{
+    const struct glb_view *a = &v[PLACES], *n = &v[NORMALS], *t = &v[UVS], *c = &v[COLORS];
+
+    if (!a->p || a->n != 3 || a->type != GLB_FLOAT)
+        return glb_bad(g, "a primitive has no POSITION of three floats");
+    if ((n->p && (n->n != 3 || n->type != GLB_FLOAT || n->count != a->count)) || (c->p && (c->n < 3 || c->type == GLB_INT || c->count != a->count)) ||
+        (t->p && (t->n != 2 || t->type == GLB_INT || t->count != a->count)) || (index->p && (index->n != 1 || index->type == GLB_FLOAT)))
+        return glb_bad(g, "the attributes or indices of a primitive have other types or counts than glTF's");
+    return 0;
+}
+
+/* Vertices from first on get what the primitive has and have not got; now: whether they are new. */
+static int put_vertices(struct glb *g, const struct glb_view v[ATTRIBUTES], const bool wanted[ATTRIBUTES], const double t[12], uint64_t first, bool now)
+{
+    uint64_t count = v[PLACES].count;
+
+    if (!g->m)
+        return 0;
+    if (now)
+        put_places(g, &v[PLACES], t, first);
+    if (now && g->m->corner_normal)
+        memset(g->m->corner_normal + 3 * first, 0, 12 * count);
+    if (wanted[NORMALS] && (g->m->normals || g->m->corner_normal))
+        put_normals(g, &v[NORMALS], t, first);
+    if (g->m->rgb && (now || wanted[COLORS]))
+        put_colors(g, &v[COLORS], count, first);
+    return g->m->uv && (now || wanted[UVS]) ? put_uvs(g, &v[UVS], count, first) : 0;
+}
+
+/* Vertices of the same places, moved alike, whose other attributes are the same or not on both sides; NULL: none. */
+static struct glb_shared *find_shared(const struct glb *g, const uint64_t number[ATTRIBUTES], const double t[12])
+{
+    for (size_t i = g->shared.n; i-- > 0 && g->shared.n - i <= SHARED_MAX;) {
+        struct glb_shared *s = &g->shared.v[i];
+        bool fits = s->number[PLACES] == number[PLACES] && memcmp(s->t, t, sizeof(s->t)) == 0;
+
+        for (int k = NORMALS; fits && k < ATTRIBUTES; k++)
+            fits = s->number[k] == number[k] || s->number[k] == UINT64_MAX || number[k] == UINT64_MAX;
+        if (fits)
+            return s;
+    }
+    return NULL;
+}
+
+/* *ret: the first of the primitive's vertices, which are added unless they are there already */
+static int add_vertices(struct glb *g, const struct glb_view v[ATTRIBUTES], const uint64_t number[ATTRIBUTES], const double t[12], uint64_t *ret)
+{
+    struct glb_shared *s = find_shared(g, number, t);
+    bool wanted[ATTRIBUTES], now = !s;
+
+    if (now) {
+        s = VEC_ADD(&g->shared);
+        *s = (struct glb_shared){ .number = { UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX }, .first = g->vertices };
+        memcpy(s->t, t, sizeof(s->t));
+        g->vertices += v[PLACES].count;
+    }
+    for (int k = 0; k < ATTRIBUTES; k++) {
+        wanted[k] = s->number[k] == UINT64_MAX && number[k] != UINT64_MAX;
+        s->number[k] = wanted[k] ? number[k] : s->number[k];
+    }
+    *ret = s->first;
+    return put_vertices(g, v, wanted, t, s->first, now);
+}
+
+static bool too_much(const struct glb *g)
+{
+    uint64_t vertex = 12u + (g->any_normals ? 12 : 0) + (g->any_rgb ? 3 : 0) + (g->any_uvs ? 8 : 0);
+    uint64_t face = 12u + (g->any_normals && !g->all_normals ? 12 : 0) + (g->any_uvs && !g->all_uvs ? 12 : 0);
+
+    return g->vertices * vertex + g->faces * face > GROWTH_MAX * g->load->n;
 }
 
 static int primitive(struct glb *g, jsn_at p, const double t[12])
 {
-    struct view places, normals, colors, index = { 0 };
-    uint64_t mode, number, corners;
+    struct glb_view v[ATTRIBUTES], index = { 0 };
+    uint64_t mode, indices, corners, first, material, number[ATTRIBUTES];
 
-    if (!jsn_object(g->j, p) || !whole(g, p, "mode", 4, &mode) || !whole(g, p, "indices", UINT64_MAX, &number))
-        return bad(g, "a primitive is none");
-    if (mode < 4)
-        return 0; /* points and lines */
-    if (mode > 4)
-        return bad(g, "a primitive is a strip or a fan, lists of triangles are read");
-    if (attribute(g, p, "POSITION", &places) || attribute(g, p, "NORMAL", &normals) || attribute(g, p, "COLOR_0", &colors) ||
-        (number != UINT64_MAX && accessor(g, number, &index)))
-        return -1;
-    if (!places.p || places.n != 3 || places.type != FLOAT)
-        return bad(g, "a primitive has no POSITION of three floats");
-    if ((normals.p && (normals.n != 3 || normals.type != FLOAT || normals.count != places.count)) ||
-        (colors.p && (colors.n < 3 || colors.type == INT || colors.count != places.count)) || (index.p && (index.n != 1 || index.type == FLOAT)))
-        return bad(g, "the attributes or indices of a primitive have other types or counts than glTF's");
-    corners = index.p ? index.count : places.count;
-    if (g->m) {
-        put_places(g, &places, t);
-        if (g->m->normals)
-            put_normals(g, &normals, t);
-        if (g->m->rgb)
-            put_colors(g, &colors, places.count);
-        if (put_faces(g, &index, &places, determinant(t) < 0))
-            return -1;
+    if (!jsn_object(g->j, p) || !glb_whole(g, p, "mode", 4, &mode) || !glb_whole(g, p, "indices", UINT64_MAX, &indices) ||
+        !glb_whole(g, p, "material", UINT64_MAX, &material))
+        return glb_bad(g, "a primitive is none");
+    if (mode < 4) {
+        glb_lose(g, "points and lines", 16);
+        return 0;
     }
-    g->all_normals = g->all_normals && normals.p;
-    g->any_rgb = g->any_rgb || colors.p;
-    g->uvs += g->m && jsn_key(g->j, jsn_key(g->j, p, "attributes"), "TEXCOORD_0") ? places.count : 0;
-    g->vertices += places.count;
+    if (mode > 4)
+        return glb_bad(g, "a primitive is a strip or a fan, lists of triangles are read");
+    if (attributes(g, p, v, number) || (indices != UINT64_MAX && glb_accessor(g, indices, &index)) || check_types(g, v, &index) ||
+        add_vertices(g, v, number, t, &first))
+        return -1;
+    corners = index.p ? index.count : v[PLACES].count;
+    g->all_normals = g->all_normals && v[NORMALS].p;
+    g->any_normals = g->any_normals || v[NORMALS].p;
+    g->all_uvs = g->all_uvs && v[UVS].p;
+    g->any_uvs = g->any_uvs || v[UVS].p;
+    g->any_rgb = g->any_rgb || v[COLORS].p;
+    if (g->m && put_faces(g, &index, v, first, determinant(t) < 0))
+        return -1;
+    if (g->m && g->e.materials.n)
+        extra_mark(&g->e, g->faces, MARK_MATERIAL, material < g->e.materials.n ? (uint32_t)material : RECON_NONE);
     g->faces += corners / 3;
-    return g->vertices * 27 + g->faces * 12 <= GROWTH_MAX * g->load->n ? 0 : bad(g, "instances make more than %d times the file's bytes", GROWTH_MAX);
+    return too_much(g) ? glb_bad(g, "instances make more than %d times the file's bytes", GROWTH_MAX) : 0;
 }
 
 /* ---- nodes ---- */
@@ -291,29 +287,42 @@ static void local(const struct glb *g, jsn_at node, double t[12])
         t[i] = i % 4 < 3 ? m[i] * s[i % 4] : m[i];
 }
 
+/* the node's name, else its mesh's */
+static void mark_object(struct glb *g, jsn_at node, jsn_at mesh)
+{
+    char *name = jsn_line(g->j, jsn_key(g->j, node, "name"));
+
+    name = name ? name : jsn_line(g->j, jsn_key(g->j, mesh, "name"));
+    if (name)
+        extra_mark(&g->e, g->faces, MARK_OBJECT, extra_name(&g->e, name, strlen(name)));
+    free(name);
+}
+
 static int node(struct glb *g, uint64_t number, const double above[12], int depth, uint64_t *visits)
 {
-    jsn_at n = item(g, "nodes", number), children = jsn_key(g->j, n, "children"), mesh;
+    jsn_at n = glb_item(g, "nodes", number), children = jsn_key(g->j, n, "children"), mesh;
     double l[12], t[12];
     uint64_t which;
     int rc = 0;
 
-    if (!jsn_object(g->j, n) || depth > DEPTH_MAX || ++*visits > 1000000 || !whole(g, n, "mesh", UINT64_MAX, &which))
-        return bad(g, "node %llu is none, or the nodes are deeper than %d or more than a million", (unsigned long long)number, DEPTH_MAX);
+    if (!jsn_object(g->j, n) || depth > DEPTH_MAX || ++*visits > 1000000 || !glb_whole(g, n, "mesh", UINT64_MAX, &which))
+        return glb_bad(g, "node %llu is none, or the nodes are deeper than %d or more than a million", (unsigned long long)number, DEPTH_MAX);
     local(g, n, l);
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 4; k++)
             t[4 * i + k] = above[4 * i] * l[k] + above[4 * i + 1] * l[4 + k] + above[4 * i + 2] * l[8 + k] + (k == 3 ? above[4 * i + 3] : 0);
-    mesh = which == UINT64_MAX ? 0 : jsn_key(g->j, item(g, "meshes", which), "primitives");
+    mesh = which == UINT64_MAX ? 0 : jsn_key(g->j, glb_item(g, "meshes", which), "primitives");
     if (which != UINT64_MAX && !jsn_array(g->j, mesh))
-        return bad(g, "node %llu names no mesh", (unsigned long long)number);
+        return glb_bad(g, "node %llu names no mesh", (unsigned long long)number);
+    if (mesh && g->m && !g->options->plain)
+        mark_object(g, n, glb_item(g, "meshes", which));
     for (uint64_t i = 0; rc == 0 && i < jsn_items(g->j, mesh); i++)
         rc = primitive(g, jsn_item(g->j, mesh, i), t);
     for (uint64_t i = 0; rc == 0 && i < jsn_items(g->j, children); i++) {
         uint64_t c;
 
         rc = jsn_whole(g->j, jsn_item(g->j, children, i), &c) ? node(g, c, t, depth + 1, visits)
-                                                                : bad(g, "a child of node %llu is none", (unsigned long long)number);
+                                                                : glb_bad(g, "a child of node %llu is none", (unsigned long long)number);
     }
     return rc;
 }
@@ -326,13 +335,14 @@ static int scene(struct glb *g)
     int rc = 0;
 
     g->vertices = g->faces = 0;
-    if (!whole(g, ROOT, "scene", 0, &which))
-        return bad(g, "the default scene is none");
-    nodes = jsn_key(g->j, item(g, "scenes", which), "nodes");
+    g->shared.n = 0;
+    if (!glb_whole(g, GLB_ROOT, "scene", 0, &which))
+        return glb_bad(g, "the default scene is none");
+    nodes = jsn_key(g->j, glb_item(g, "scenes", which), "nodes");
     for (uint64_t i = 0; rc == 0 && i < jsn_items(g->j, nodes); i++) {
         uint64_t n;
 
-        rc = jsn_whole(g->j, jsn_item(g->j, nodes, i), &n) ? node(g, n, one, 0, &visits) : bad(g, "a node of the scene is none");
+        rc = jsn_whole(g->j, jsn_item(g->j, nodes, i), &n) ? node(g, n, one, 0, &visits) : glb_bad(g, "a node of the scene is none");
     }
     return rc;
 }
@@ -356,9 +366,9 @@ static int chunks(struct glb *g, const char **ret_json, uint64_t *ret_n)
     if (t->n < 20 || word(t, 8) > t->n || (n = word(t, 12)) > t->n - 20)
         return fault_set(g->fault, CODE_DATA, "file-truncated", "'%s' is truncated: a GLB of %llu bytes says more", g->path, (unsigned long long)t->n);
     if (word(t, 4) != 2 || word(t, 16) != 0x4e4f534a)
-        return bad(g, "version %u is no glTF 2.0", word(t, 4));
+        return glb_bad(g, "version %u is no glTF 2.0", word(t, 4));
     if (n > JSON_MAX)
-        return bad(g, "its JSON has %llu bytes, at most %d are read", (unsigned long long)n, JSON_MAX);
+        return glb_bad(g, "its JSON has %llu bytes, at most %d are read", (unsigned long long)n, JSON_MAX);
     *ret_json = t->s + 20;
     *ret_n = n;
     if (t->n - 20 - n < 8)
@@ -373,36 +383,89 @@ static int chunks(struct glb *g, const char **ret_json, uint64_t *ret_n)
     return 0;
 }
 
-static int read_all(struct glb *g, const struct data_alloc *alloc, struct recon_mesh *m)
+/* what concerns materials alone goes along with them */
+static bool extension_fine(const char *name)
 {
-    jsn_at required = jsn_key(g->j, ROOT, "extensionsRequired");
+    return str_starts(name, "KHR_materials_") || str_eq(name, "KHR_texture_transform") || str_eq(name, "KHR_texture_basisu") || str_eq(name, "EXT_texture_webp");
+}
 
-    if (jsn_items(g->j, required)) {
-        char *name = jsn_text(g->j, jsn_item(g->j, required, 0)), *fine = esc_terminal(name ? name : "?");
+static int check_extensions(const struct glb *g)
+{
+    jsn_at required = jsn_key(g->j, GLB_ROOT, "extensionsRequired");
+    int rc = 0;
 
-        bad(g, "extension '%.100s' is required and not known", fine);
+    for (uint64_t i = 0; rc == 0 && i < jsn_items(g->j, required); i++) {
+        char *name = jsn_text(g->j, jsn_item(g->j, required, i)), *fine = esc_terminal(name ? name : "?");
+
+        if (!name || !extension_fine(name))
+            rc = glb_bad(g, "extension '%.100s' is required and not known", fine);
         free(fine);
         free(name);
-        return -1;
     }
-    g->all_normals = true;
-    if (scene(g))
-        return -1;
-    if (g->vertices > UINT32_MAX)
-        return bad(g, "at most 4294967295 vertices are taken");
+    return rc;
+}
+
+static int make_arrays(struct glb *g, const struct data_alloc *alloc, struct recon_mesh *m)
+{
+    bool mixed = g->any_normals && !g->all_normals && !g->options->plain;
+
     if (mesh_arrays(m, g->vertices, g->all_normals && g->vertices, g->any_rgb, alloc, g->fault) || mesh_indices(m, g->faces, alloc, g->fault))
         return -1;
+    m->uvs = g->any_uvs ? g->vertices : 0;
+    m->uv_down = g->any_uvs;
+    m->corner_normals = mixed ? g->vertices : 0;
+    if ((g->any_uvs && !(m->uv = mesh_array(alloc, m->uvs, 8))) || (g->any_uvs && !g->all_uvs && !(m->uv_index = mesh_array(alloc, m->faces, 12))) ||
+        (mixed && (!(m->corner_normal = mesh_array(alloc, m->corner_normals, 12)) || !(m->normal_index = mesh_array(alloc, m->faces, 12))))) {
+        mesh_drop(m, alloc);
+        return fault_set(g->fault, CODE_MEMORY, NULL, "no memory for texture coordinates and normals of %llu vertices", (unsigned long long)g->vertices);
+    }
+    return 0;
+}
+
+static void tell_lost(struct glb *g)
+{
+    static const char *const lists[] = { "animations", "skins", "cameras" };
+    struct str t = { 0 };
+
+    for (size_t i = 0; i < COUNT(lists); i++)
+        if (jsn_items(g->j, jsn_key(g->j, GLB_ROOT, lists[i])))
+            glb_lose(g, lists[i], strlen(lists[i]));
+    for (size_t i = 0; i < g->lost.n; i++)
+        str_addf(&t, "%s%s", i ? ", " : "", g->lost.v[i]);
+    if (t.len && g->options->warn && !g->options->plain) {
+        char *fine = esc_terminal(t.s), *text = xasprintf("'%s': of what it has, %s are not kept", g->path, fine);
+
+        g->options->warn(g->options->warn_self, NULL, g->path, text);
+        free(text);
+        free(fine);
+    }
+    str_release(&t);
+}
+
+static int read_all(struct glb *g, const struct data_alloc *alloc, struct recon_mesh *m)
+{
+    if (check_extensions(g))
+        return -1;
+    g->all_normals = g->all_uvs = true;
+    if (scene(g))
+        return -1;
+    if (g->vertices > UINT32_MAX - 1)
+        return glb_bad(g, "at most 4294967294 vertices are taken");
+    if ((!g->options->plain && glb_materials(g)) || make_arrays(g, alloc, m))
+        return -1;
     g->m = m;
-    if (scene(g) == 0)
+    if (scene(g) == 0 && extra_pack(&g->e, alloc, m, g->fault) == 0) {
+        tell_lost(g);
         return 0;
+    }
     mesh_drop(m, alloc);
     return -1;
 }
 
-int glb_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret, struct mesh_notes *notes,
+int glb_parse(const char *path, const struct load *text, const struct geom_options *options, const struct data_alloc *alloc, struct recon_mesh *ret,
               struct fault *fault)
 {
-    struct glb g = { .path = path, .load = text, .fault = fault };
+    struct glb g = { .path = path, .load = text, .options = options, .fault = fault };
     struct recon_mesh m = { 0 };
     const char *text_json = NULL;
     struct jsn *j;
@@ -410,16 +473,17 @@ int glb_parse(const char *path, const struct load *text, const struct data_alloc
     int rc;
 
     if (text->n < 4 || memcmp(text->s, "glTF", 4))
-        return bad(&g, "a GLB begins with 'glTF'");
+        return glb_bad(&g, "a GLB begins with 'glTF'");
     if (chunks(&g, &text_json, &n))
         return -1;
     if (!(j = jsn_parse(text_json, n, &where)))
-        return bad(&g, "its JSON is none from byte %llu", (unsigned long long)where);
+        return glb_bad(&g, "its JSON is none from byte %llu", (unsigned long long)where);
     g.j = j;
-    rc = jsn_object(j, ROOT) ? read_all(&g, alloc, &m) : bad(&g, "its JSON is no object");
-    notes->materials = jsn_items(j, jsn_key(j, ROOT, "materials")) > 0;
-    notes->uvs = g.uvs;
+    rc = jsn_object(j, GLB_ROOT) ? read_all(&g, alloc, &m) : glb_bad(&g, "its JSON is no object");
     jsn_free(j);
+    extra_free(&g.e);
+    strv_release(&g.lost);
+    free(g.shared.v);
     if (rc == 0)
         *ret = m;
     return rc;

@@ -9,7 +9,7 @@ enum { DEPTH_MAX = 128 };
 struct value {
     enum type type;
     uint32_t first, count; /* OBJECT, ARRAY: in kids; an object's are names and values in turn */
-    const char *s, *end;   /* STRING, NUMBER */
+    const char *s, *end;   /* its text; of a STRING what is between the quotes */
 };
 struct list {
     uint32_t *v;
@@ -82,7 +82,7 @@ static jsn_at read_word(struct jsn *j)
 
         if ((size_t)(j->end - j->p) >= n && memcmp(j->p, w->name, n) == 0) {
             j->p += n;
-            return add(j, (struct value){ .type = (enum type)w->value });
+            return add(j, (struct value){ .type = (enum type)w->value, .s = j->p - n, .end = j->p });
         }
     }
     return 0;
@@ -137,10 +137,11 @@ static jsn_at read_value(struct jsn *j)
     case '{':
     case '[':
         fine = *j->p == '{';
-        if (++j->depth > DEPTH_MAX || !(at = add(j, (struct value){ .type = fine ? OBJECT : ARRAY })))
+        if (++j->depth > DEPTH_MAX || !(at = add(j, (struct value){ .type = fine ? OBJECT : ARRAY, .s = j->p })))
             return 0;
         j->p++;
         fine = read_inside(j, at, fine);
+        j->values.v[at].end = j->p;
         j->depth--;
         return fine ? at : 0;
     case '"':
@@ -256,4 +257,97 @@ char *jsn_text(const struct jsn *j, jsn_at at)
     const struct value *v = of(j, at);
 
     return v->type == STRING ? xstrndup(v->s, (size_t)(v->end - v->s)) : NULL;
+}
+
+const char *jsn_raw(const struct jsn *j, jsn_at at, size_t *ret_n)
+{
+    const struct value *v = of(j, at);
+    int quotes = v->type == STRING;
+
+    *ret_n = v->type == NONE ? 0 : (size_t)(v->end - v->s) + 2 * (size_t)quotes;
+    return v->type == NONE ? "" : v->s - quotes;
+}
+
+const char *jsn_name(const struct jsn *j, jsn_at object, uint64_t i, size_t *ret_n)
+{
+    const struct value *o = of(j, object), *name;
+
+    if (o->type != OBJECT || i >= o->count / 2)
+        return NULL;
+    name = of(j, j->kids.v[o->first + 2 * i]);
+    *ret_n = (size_t)(name->end - name->s);
+    return name->s;
+}
+
+/* four hexadecimal digits; -1: none */
+static int hex4(const char *p, const char *end)
+{
+    int v = 0;
+
+    for (int i = 0; i < 4; i++) {
+        char c = p + i < end ? p[i] : 0;
+        int d = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+
+        if (d < 0)
+            return -1;
+        v = v * 16 + d;
+    }
+    return v;
+}
+
+static void add_utf8(struct str *t, uint32_t c)
+{
+    char b[4] = { (char)(0xf0 | c >> 18), (char)(0x80 | (c >> 12 & 63)), (char)(0x80 | (c >> 6 & 63)), (char)(0x80 | (c & 63)) };
+
+    if (c < 0x80)
+        b[3] = (char)c;
+    else if (c < 0x800)
+        b[2] = (char)(0xc0 | c >> 6);
+    else if (c < 0x10000)
+        b[1] = (char)(0xe0 | c >> 12);
+    str_addn(t, b + (c < 0x80 ? 3 : c < 0x800 ? 2 : c < 0x10000 ? 1 : 0), c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4);
+}
+
+char *jsn_line(const struct jsn *j, jsn_at at)
+{
+    const struct value *v = of(j, at);
+    struct str t = { 0 };
+
+    if (v->type != STRING)
+        return NULL;
+    for (const char *p = v->s; p < v->end; p++) {
+        int c = (unsigned char)*p, low;
+
+        if (c == '\\' && p + 1 < v->end) {
+            c = (unsigned char)*++p;
+            if (c == 'u' && (c = hex4(p + 1, v->end)) >= 0) {
+                p += 4;
+                if (c >= 0xd800 && c < 0xdc00 && v->end - p > 6 && p[1] == '\\' && p[2] == 'u' && (low = hex4(p + 3, v->end)) >= 0xdc00 && low < 0xe000) {
+                    c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+                    p += 6;
+                }
+                add_utf8(&t, c < ' ' || c == 127 || (c >= 0xd800 && c < 0xe000) ? '_' : (uint32_t)c);
+                continue;
+            }
+            c = c == '"' || c == '\\' || c == '/' ? c : '_';
+        }
+        str_addn(&t, &(char){ (char)c }, 1);
+    }
+    return str_take(&t);
+}
+
+void jsn_add_text(struct str *t, const char *s)
+{
+    bool fine = utf8_valid(s, strlen(s));
+
+    str_add(t, "\"");
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            str_addf(t, "\\%c", *s);
+        else if ((unsigned char)*s < ' ')
+            str_addf(t, "\\u%04x", (unsigned)*s);
+        else
+            str_addn(t, (unsigned char)*s < 128 || fine ? s : "?", 1);
+    }
+    str_add(t, "\"");
 }

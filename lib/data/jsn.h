@@ -20,6 +20,11 @@ bool jsn_array(const struct jsn *j, jsn_at v);
 bool jsn_true(const struct jsn *j, jsn_at v);
 bool jsn_number(const struct jsn *j, jsn_at v, double *ret);
 bool jsn_whole(const struct jsn *j, jsn_at v, uint64_t *ret); /* digits alone, below 10^18 */
+const char *jsn_raw(const struct jsn *j, jsn_at v, size_t *ret_n);                       /* as it stands, quotes too; "" for none */
+const char *jsn_name(const struct jsn *j, jsn_at object, uint64_t i, size_t *ret_n);      /* of member i, as it stands; NULL: no more */
+/* A string on one line: escapes resolved, control characters as '_'. Owned; NULL: no string. */
+char *jsn_line(const struct jsn *j, jsn_at v);
+void jsn_add_text(struct str *t, const char *s); /* as a JSON string; bytes that are no UTF-8 as '?' */
 char *jsn_text(const struct jsn *j, jsn_at v);                /* as written between the quotes, owned; NULL: no string */
 
 #endif

@@ -127,8 +127,8 @@ void mtl_names(const struct extra *e, struct strv *ret)
     struct extra taken = { 0 };
 
     for (size_t i = 0; i < e->materials.n; i++) {
-        const char *given = *e->materials.v[i].name ? e->materials.v[i].name : "material";
-        char *name = xstrdup(given);
+        const char *given = e->materials.v[i].name;
+        char *name = xasprintf("%s%s", *given ? given : "material", str_ends(given, "\\") ? "_" : ""); /* which would join lines */
 
         for (size_t k = 2; extra_material(&taken, name, strlen(name)) + 1 < taken.materials.n; k++) {
             free(name);
@@ -156,6 +156,10 @@ int mtl_write(const char *path, const struct extra *e, const struct strv *names,
             for (size_t k = 0; k < m->lines.n; k++) {
                 const struct statement *s = &m->lines.v[k];
 
+                if (s->image != RECON_NONE && !*images->v[s->image]) { /* a picture that stood in the text of a GLB */
+                    strv_addf(&w->left_out, "the texture of '%s' of material '%s' has no file and is left out", s->text, names->v[i]);
+                    continue;
+                }
                 fprintf(o.f, "%s%s%s\n", s->text, s->image == RECON_NONE ? "" : " ", s->image == RECON_NONE ? "" : images->v[s->image]);
             }
         }

@@ -20,7 +20,7 @@ static void put_vertices(FILE *f, const struct recon_mesh *m)
         fputc('\n', f);
     }
     for (uint64_t i = 0; i < m->uvs && m->uv; i++)
-        fprintf(f, "vt %.9g %.9g\n", (double)m->uv[2 * i], m->uv_down ? 1 - (double)m->uv[2 * i + 1] : (double)m->uv[2 * i + 1]);
+        fprintf(f, "vt %.9g %.9g\n", (double)m->uv[2 * i], (double)uv_v(m, i, 0));
     for (uint64_t i = 0; normals && i < n; i++)
         fprintf(f, "vn %.9g %.9g %.9g\n", (double)normals[3 * i], (double)normals[3 * i + 1], (double)normals[3 * i + 2]);
 }
@@ -41,7 +41,7 @@ static void put_mark(FILE *f, const struct extra *e, const struct mark *k, const
     static const char *const words[MARK_KINDS] = { "usemtl", "o", "g", "s" };
     const char *name = k->kind == MARK_MATERIAL ? k->value == RECON_NONE ? "" : names->v[k->value] : e->names.v[k->value];
 
-    fprintf(f, "%s%s%s\n", words[k->kind], *name ? " " : "", name);
+    fprintf(f, "%s%s%s%s\n", words[k->kind], *name ? " " : "", name, str_ends(name, "\\") ? "_" : ""); /* a backslash would join lines */
 }
 
 static void put_faces(FILE *f, const struct recon_mesh *m, const struct extra *e, const struct strv *names)

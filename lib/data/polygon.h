@@ -18,6 +18,11 @@ static inline uint32_t corner_uv(const struct recon_mesh *m, uint64_t corner)
 {
     return !m->uv ? RECON_NONE : m->uv_index ? m->uv_index[corner] : m->index[corner];
 }
+/* v of texture coordinate k, running down or up. */
+static inline float uv_v(const struct recon_mesh *m, uint64_t k, uint32_t down)
+{
+    return m->uv_down == down ? m->uv[2 * k + 1] : (float)(1 - (double)m->uv[2 * k + 1]);
+}
 static inline uint32_t corner_normal(const struct recon_mesh *m, uint64_t corner)
 {
     return m->corner_normal ? m->normal_index[corner] : m->normals ? m->index[corner] : RECON_NONE;

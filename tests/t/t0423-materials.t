@@ -82,6 +82,13 @@ tap 0 'geometry alone' run copy --set read.keep=geometry
 if grep -q 'vt\|usemtl\|f . . . .' "$T/res/mesh.obj"; then not_ok '... has nothing else'; else ok '... has nothing else'; fi
 if grep -q texture-missing "$T/events"; then not_ok '... and asks for no texture'; else ok '... and asks for no texture'; fi
 
+tap 0 'as a GLB' run copy --set save.file=m.glb
+has "$T/err" 'glTF has no place for' '... what has no place there is told'
+mkdir "$T/two"
+cp "$T/res/m.glb" "$T/two/mesh.glb"
+tap 0 '... and from it' recon-run --pipeline "$T/copy.conf" --dataset "$T/two" --out "$T/res2" --device cpu --set save.file=mesh.glb
+if cmp "$T/two/mesh.glb" "$T/res2/mesh.glb"; then ok '... the same bytes'; else not_ok '... the same bytes'; fi
+
 printf 'newmtl a\nKd 0.5 green\n' >"$T/scan/box.mtl"
 tap 65 'a malformed statement' run copy
 has "$T/err" "box.mtl' line 2: 'Kd' needs 1 finite number, or three; keep = geometry" '... is refused with its line'

@@ -311,11 +311,138 @@ static void turned_polygons(void **state)
     drop(&m);
 }
 
+/* ---- GLB ---- */
+
+static const char png[] = "\x89PNG\r\n\x1a\nrest", jpg[] = "\xff\xd8\xff rest!";
+
+static bool floats_at(const struct recon_mesh *m, uint64_t corner, float u, float v)
+{
+    const float *uv = m->uv + 2 * (uint64_t)(m->uv_index ? m->uv_index[corner] : m->index[corner]);
+
+    return uv[0] == u && uv[1] == v;
+}
+
+static void obj_to_glb(void **state)
+{
+    static const char mtl[] = "newmtl wood\nKd 0.5 0.25 0\nKa 1 1 1\nmap_Kd -s 2 2 2 t/a.png\nnewmtl glass\nd 0.25\nNs 0\nmap_Ke t/b.jpg\n"
+                              "map_Bump t/a.png\nnewmtl third\nmap_Kd t/c.tga\n";
+    struct mesh_written w;
+    struct recon_mesh m, b;
+    struct str one, two;
+    char *path = path_join(scratch, "t");
+
+    (void)state;
+    assert_int_equal(dir_make(path, 0755, NULL), 0);
+    free(path);
+    free(put("t/a.png", png, sizeof(png) - 1));
+    free(put("t/b.jpg", jpg, sizeof(jpg) - 1));
+    put_text("t/c.tga", "no magic");
+    put_text("g.mtl", mtl);
+    put_text("g.obj", LIBRARY("g.mtl") BOX "o one\nusemtl wood\nf 1/1/1 2/2/1 3/3/1\nusemtl glass\nf 1/2 3/4 4/1\no \"two\\x\nusemtl third\nf 1 2 5\n");
+    read_mesh("g.obj", &m, 1);
+    write_mesh("g.glb", &m, &w);
+    assert_int_equal(w.files.n, 1);
+    assert_int_equal(w.left_out.n, 2);
+    has(w.left_out.v[0], "'t/c.tga' is left out: glTF holds PNG and JPEG");
+    has(w.left_out.v[1], "no place for Ka, options of textures, map_Bump of materials");
+    mesh_written_release(&w);
+    read_mesh("g.glb", &b, 1);
+    assert_string_equal(told, "");
+    assert_int_equal(b.faces, 3);
+    assert_int_equal(b.vertices, 5 + 2 + 2); /* two corners of the second face, two of the third */
+    assert_true(b.uv_down && floats_at(&b, 1, 1, 0.75f) && floats_at(&b, 3, 1, 0.75f) && b.uv_index[6] == RECON_NONE);
+    assert_true(b.corner_normal && b.normal_index[0] == b.index[0] && b.normal_index[3] == RECON_NONE);
+    for (int i = 0; i < 9; i++)
+        assert_memory_equal(b.xyz + 3 * (uint64_t)b.index[i], m.xyz + 3 * (uint64_t)m.index[i], 12);
+    write_mesh("g2.glb", &b, &w);
+    assert_int_equal(w.left_out.n, 0);
+    mesh_written_release(&w);
+    one = slurp("g.glb");
+    two = slurp("g2.glb");
+    assert_int_equal(one.len, two.len);
+    assert_memory_equal(one.s, two.s, one.len);
+    str_release(&one);
+    str_release(&two);
+    write_mesh("back.obj", &b, &w);
+    assert_int_equal(w.files.n, 4);
+    mesh_written_release(&w);
+    one = slurp("back.mtl");
+    has(one.s, "newmtl wood\nKd 0.5 0.25 0\nPm 0\nPr 1\nmap_Kd back-textures/a.png\nnewmtl glass\nKd 1 1 1\nd 0.25\n");
+    has(one.s, "map_Ke back-textures/b.jpg\nnewmtl third");
+    str_release(&one);
+    one = slurp("back.obj");
+    has(one.s, "o one\nusemtl wood\nf ");
+    has(one.s, "o \"two\\x\nusemtl third\n");
+    has(one.s, "vt 1 0.25\n");
+    str_release(&one);
+    drop(&m);
+    drop(&b);
+}
+
+/* What recon does not know of a material comes out as it went in; a picture's bytes, too. */
+static void glb_as_it_was(void **state)
+{
+    static const char json[] =
+        "{\"asset\":{\"version\":\"2.0\"},\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"mesh\":0}],\"meshes\":[{\"name\":\"caf\\u00e9 \\n\","
+        "\"primitives\":[{\"attributes\":{\"POSITION\":0,\"TEXCOORD_0\":1,\"TANGENT\":0},\"material\":0}]}],\"animations\":[{}],"
+        "\"accessors\":[{\"bufferView\":0,\"componentType\":5126,\"count\":3,\"type\":\"VEC3\"},"
+        "{\"bufferView\":1,\"componentType\":5123,\"normalized\":true,\"count\":3,\"type\":\"VEC2\"}],"
+        "\"bufferViews\":[{\"buffer\":0,\"byteLength\":36},{\"buffer\":0,\"byteOffset\":36,\"byteLength\":12},"
+        "{\"buffer\":0,\"byteOffset\":48,\"byteLength\":12}],\"buffers\":[{\"byteLength\":60}],"
+        "\"materials\":[{\"name\":\"m\",\"doubleSided\":true,\"extensions\":{\"KHR_materials_x\":{\"k\":[1, 2]}},"
+        "\"pbrMetallicRoughness\":{\"baseColorTexture\":{\"index\":1}}}],\"textures\":[{\"source\":1},{\"source\":0,\"sampler\":0}],"
+        "\"samplers\":[{\"wrapS\":33071}],\"images\":[{\"bufferView\":2,\"mimeType\":\"image/png\"},{\"uri\":\"data:image/png;base64,AA==\"}],"
+        "\"extensionsUsed\":[\"KHR_materials_x\"],\"extensionsRequired\":[\"KHR_materials_x\"]}   ";
+    static const float xyz[9] = { 0, 0, 0, 1, 0, 0, 0, 1, 0 };
+    static const uint16_t uv[6] = { 0, 0, 65535, 0, 0, 13107 };
+    uint32_t head[5] = { 0x46546c67, 2, 0, sizeof(json) / 4 * 4, 0x4e4f534a }, bin[2] = { 60, 0x004e4942 };
+    struct mesh_written w;
+    struct recon_mesh m;
+    struct str t = { 0 }, got;
+
+    (void)state;
+    head[2] = 28 + head[3] + 60;
+    str_addn(&t, head, 20);
+    str_addn(&t, json, head[3]);
+    str_addn(&t, bin, 8);
+    str_addn(&t, xyz, 36);
+    str_addn(&t, uv, 12);
+    str_addn(&t, png, 12);
+    free(put("x.glb", t.s, t.len));
+    str_release(&t);
+    read_mesh("x.glb", &m, 1);
+    has(told, "of what it has, TANGENT, animations are not kept");
+    assert_true(!m.uv_index && m.uv[2] == 1 && m.uv[5] == 0.2f);
+    write_mesh("x2.glb", &m, &w);
+    assert_int_equal(w.left_out.n, 0);
+    mesh_written_release(&w);
+    got = slurp("x2.glb");
+    has(got.s + 20, "\"materials\":[{\"name\":\"m\",\"doubleSided\":true,\"extensions\":{\"KHR_materials_x\":{\"k\":[1, 2]}},");
+    has(got.s + 20, "\"textures\":[{\"source\":1},{\"source\":0,\"sampler\":0}]");
+    has(got.s + 20, "{\"uri\":\"data:image/png;base64,AA==\"}");
+    has(got.s + 20, "\"samplers\":[{\"wrapS\":33071}]");
+    has(got.s + 20, "\"extensionsRequired\":[\"KHR_materials_x\"]");
+    has(got.s + 20, "\"name\":\"caf\xc3\xa9 _\"");
+    assert_memory_equal(got.s + got.len - 12, png, 12);
+    str_release(&got);
+    write_mesh("x.obj", &m, &w);
+    mesh_written_release(&w);
+    got = slurp("x-textures/image0.png");
+    assert_memory_equal(got.s, png, 12);
+    str_release(&got);
+    got = slurp("x.obj");
+    has(got.s, "vt 0 0.800000012\n");
+    has(got.s, "usemtl m\nf 1/1 2/2 3/3\n");
+    str_release(&got);
+    drop(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(library), cmocka_unit_test(library_refused),    cmocka_unit_test(obj_and_mtl),     cmocka_unit_test(again_and_again),
         cmocka_unit_test(plain),   cmocka_unit_test(normals_of_corners), cmocka_unit_test(turned_polygons),
+        cmocka_unit_test(obj_to_glb), cmocka_unit_test(glb_as_it_was),
     };
 
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -42,13 +42,13 @@ static char *input_path(struct recon_ctx *ctx, const char *file, const char *con
 
 /* The file itself, then what its bytes can become: a corner of a polygon is a triangle of twelve bytes, in an OBJ of 37 with those of
  * its texture coordinates and normals, and takes at least two bytes of text or one of a binary PLY; a mark of 16 bytes takes
- * two ("g"); LZF makes up to 88 bytes of one; glb_parse keeps below 40. */
+ * two ("g"); LZF makes up to 88 bytes of one; glb_parse keeps below 40, images and their JSON below 4. */
 static uint64_t growth_of(const char *path)
 {
     static const struct {
         const char *suffix;
         uint64_t most;
-    } rows[] = { { ".ply", 13 }, { ".glb", 41 }, { ".npy", 13 }, { ".pcd", 177 }, { ".obj", 20 } };
+    } rows[] = { { ".ply", 13 }, { ".glb", 45 }, { ".npy", 13 }, { ".pcd", 177 }, { ".obj", 20 } };
 
     for (size_t i = 0; i < COUNT(rows); i++)
         if (str_ends(path, rows[i].suffix))
@@ -106,7 +106,7 @@ static int take_offset(struct recon_ctx *ctx, const struct recon_value *v, struc
     return 0;
 }
 
-static void tell_notes(struct recon_ctx *ctx, const char *path, const struct geom_options *o, const struct mesh_notes *n)
+static void tell_notes(struct recon_ctx *ctx, const char *path, const struct mesh_notes *n)
 {
     if (n->polygons)
         ctx->host->log(ctx, RECON_NOTE, NULL, path, "%llu polygons are cut into triangles", (unsigned long long)n->polygons);
@@ -118,9 +118,6 @@ static void tell_notes(struct recon_ctx *ctx, const char *path, const struct geo
                        (unsigned long long)n->other, (unsigned long long)n->other_line);
     if (n->unknown_materials)
         ctx->host->log(ctx, RECON_WARN, NULL, path, "%llu materials are named by faces and defined nowhere", (unsigned long long)n->unknown_materials);
-    if (!o->plain && (n->uvs || n->materials))
-        ctx->host->log(ctx, RECON_WARN, NULL, path, "'%s': %llu texture coordinates%s are not kept", path, (unsigned long long)n->uvs,
-                       n->materials ? ", materials" : "");
 }
 
 static int mesh_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out, struct recon_cost *cost)
@@ -145,7 +142,7 @@ static int mesh_run(struct recon_ctx *ctx, const void *const *in, const struct r
     if (rc)
         rc = ctx->host->fail(ctx, fault.err.code, fault.rule, path, "%s", fault.err.text);
     if (rc == 0)
-        tell_notes(ctx, path, &o, &notes);
+        tell_notes(ctx, path, &notes);
     if (rc == 0) {
         geom_doubts(m->xyz, m->vertices, false, warn, ctx);
         cost->items = m->vertices + m->faces;
