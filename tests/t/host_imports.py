@@ -2,13 +2,15 @@
 
 host_imports.py [-v] [--files] RECON_CHECK PYTHON PACKAGE[+PACKAGE...] ...: for each package (or several, imported in that order)
 the interpreter imports it, then every other compiled module that recon-check names, in its order; one whose import fails is opened
-by dlopen alone, which gives the loader's own reason. The shared objects that are then mapped (/proc/self/maps) are held against
-the paths that recon-check tells. An error of recon-check is confirmed when what failed to be imported or opened names its object
-or a symbol or library in its text; a module that the import of the package loaded must be there without error. Runs the packages' code.
+by dlopen alone, which gives the loader's own reason; where loading them all ends the process, the import alone counts. The shared
+objects that are then mapped (/proc/self/maps) are held against the paths that recon-check tells. An error of recon-check is confirmed
+when what failed to be imported or opened names its object or a symbol or library in its text; a module that the import of the package
+loaded must be there without error. Runs the packages' code.
 
 With --files each file that the import opened, by LD_DEBUG=files, is held against the same paths: as predicted, elsewhere (recon-check
 has its name at another path), or not predicted, by what opened it: the interpreter (its own modules), a module of a package, ctypes,
-dlopen by a library; and which required modules the import did not open. With -v those and the warnings are named.
+dlopen by a library; which required modules the import did not open, and which optional ones it did. With -v those and the warnings
+are named.
 """
 import collections, glob, json, os, re, subprocess, sys
 import loader_files
@@ -26,6 +28,11 @@ def maps():
 for p in package.split('+'): load(p)
 first = maps()
 imported = dict(failed)
+def tell(whole):
+    with open(os.environ['PROBE_OUT'], 'w') as f:
+        json.dump({'first': first, 'maps': maps(), 'failed': failed, 'opened': opened, 'imported': imported, 'whole': whole,
+                   'stdlib': os.path.dirname(os.__file__)}, f)
+tell(False)
 try: ctypes.CDLL(os.environ['PROBE_MARK'])
 except OSError: pass
 for f in files:
@@ -36,8 +43,7 @@ for f in files:
     if os.path.realpath(f) not in map(os.path.realpath, maps()):
         try: ctypes.CDLL(f, mode=os.RTLD_NOW)
         except OSError as e: opened[f] = str(e)
-json.dump({'first': first, 'maps': maps(), 'failed': failed, 'opened': opened, 'imported': imported, 'stdlib': os.path.dirname(os.__file__)},
-          open(os.environ['PROBE_OUT'], 'w'))
+tell(True)
 '''
 
 
@@ -131,15 +137,20 @@ def by_files(package, p, got, total, python, verbose):
         else: kind = opener(begun[i], python, got['stdlib'])
         if i > end: kind = {'predicted': 'later', 'elsewhere': 'elsewhere'}.get(kind) # of the other modules only this is asked
         if kind: kinds.setdefault(kind, []).append(l)
-    unopened = sorted(p.required - {l.path for l in loads[:end]})
+    first = {l.path for l in loads[:end]}
+    unopened = sorted(p.required - first)
+    optional = sorted({os.path.realpath(f) for f in p.files} & first - p.required)
     for k, v in kinds.items(): total[k] += len(v)
     total['required-unopened'] += len(unopened)
+    total['optional-opened'] += len(optional)
     if 'program' in kinds: print(package, 'needed by the program and not predicted:', [l.name for l in kinds['program']])
     if 'elsewhere' in kinds: print(package, 'elsewhere:', ['%s by %s' % (l.path, l.by) for l in kinds['elsewhere']])
     for k in ('module', 'ctypes', 'library', 'vain'):
         for l in kinds.get(k, []) if verbose else []: print('  %s %s by %s' % (k, l.path or l.name, l.by))
     for f in unopened if verbose else []: print('  required, not opened', f)
-    return ', '.join('%s %d' % (k, len(v)) for k, v in sorted(kinds.items())) + ', required-unopened %d' % len(unopened)
+    for f in optional if verbose else []: print('  optional, opened', f)
+    return ', '.join('%s %d' % (k, len(v)) for k, v in sorted(kinds.items())) + \
+        ', required-unopened %d, optional-opened %d' % (len(unopened), len(optional))
 
 
 def main():
@@ -167,10 +178,10 @@ def main():
         first = {os.path.realpath(m) for m in got['first']}
         print('%s: %d modules, %d loaded by the import alone, %s, %d errors, %d warnings%s'
               % (package, len(p.files), len({os.path.realpath(f) for f in p.files} & first), text, len(p.errors), len(p.warnings),
-                 '; import failed: %s' % got['imported'] if got['imported'] else ''))
+                 '; import failed: %s' % got['imported'] if got['imported'] else '' if got['whole'] else '; all of them end the process: ' + why))
         for l in p.warnings if verbose else []: print('  warn', l['rule'], l['object'], l['text'][:160])
         sys.stdout.flush()
-    keys = ('packages', 'modules') + (('predicted', 'later', 'interpreter', 'module', 'ctypes', 'library', 'program', 'vain', 'required-unopened')
+    keys = ('packages', 'modules') + (('predicted', 'later', 'interpreter', 'module', 'ctypes', 'library', 'program', 'vain', 'required-unopened', 'optional-opened')
                                       if files else ('objects',)) + ('elsewhere', 'errors-confirmed', 'false-errors', 'not-predicted')
     print(' '.join('%s %d' % (k, total[k]) for k in keys))
     return total['program'] or total['elsewhere'] or total['false-errors'] or total['not-predicted']
