@@ -179,7 +179,7 @@ int compat_capability(const char *capability)
     char *end;
     long major = capability ? strtol(capability, &end, 10) : 0;
 
-    if (major <= 0 || *end != '.' || end[1] < '0' || end[1] > '9' || end[2])
+    if (major <= 0 || major > 999 || *end != '.' || end[1] < '0' || end[1] > '9' || end[2])
         return 0;
     return (int)major * 10 + (end[1] - '0');
 }

@@ -3,6 +3,7 @@
 #include "node/cluster.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -42,7 +43,7 @@ static int expand_range(const char *head, const char *range, const char *tail, s
         return err_set(err, CODE_USAGE, "'%s' is no range of numbers", range);
     if (*end == '-')
         to = strtoul(end + 1, &end, 10);
-    if (*end || to < from || to - from > HOSTS_MAX)
+    if (*end || to < from || to - from > HOSTS_MAX || to == ULONG_MAX)
         return err_set(err, CODE_USAGE, "'%s' is no range of numbers", range);
     for (unsigned long i = from; i <= to; i++) {
         char *name = xasprintf("%s%0*lu", head, (int)width, i);
@@ -159,6 +160,14 @@ static void take_u32(const char *line, const char *key, uint32_t *at)
     *at = v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
 
+/* A part of a time; Slurm's own minutes are 32 bits. */
+static int64_t part_of(const char *s, char **ret_end)
+{
+    unsigned long long v = strtoull(s, ret_end, 10);
+
+    return v > UINT32_MAX ? UINT32_MAX : (int64_t)v;
+}
+
 /* "UNLIMITED", minutes, or [D-]H:M:S as scontrol prints and slurm.conf takes. */
 static int64_t seconds_of(const char *s)
 {
@@ -168,13 +177,13 @@ static int64_t seconds_of(const char *s)
 
     if (!isdigit((unsigned char)*s))
         return -1;
-    part[0] = strtol(s, &end, 10);
+    part[0] = part_of(s, &end);
     if (*end == '-') {
         days = part[0];
-        part[0] = strtol(end + 1, &end, 10);
+        part[0] = part_of(end + 1, &end);
     }
     for (n = 1; n < 3 && *end == ':'; n++)
-        part[n] = strtol(end + 1, &end, 10);
+        part[n] = part_of(end + 1, &end);
     if (days || n == 3)
         return days * 86400 + part[0] * 3600 + part[1] * 60 + part[2];
     return part[0] * 60 + part[1];

@@ -57,7 +57,7 @@ int sched_slots(const char *s, void (*each)(void *arg, uint32_t slot), void *arg
             to = strtoul(end + 1, &end, 10);
         if (*end == ':')
             step = strtoul(end + 1, &end, 10);
-        if (from > to || to > 100000000 || step == 0)
+        if (from > to || to > 100000000 || step == 0 || step > 100000000)
             return -1;
         for (; from <= to; from += step)
             each(arg, (uint32_t)from);

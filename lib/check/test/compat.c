@@ -162,6 +162,8 @@ static void runs_on(void **state)
     char *text = arch_runs_on(&l, NULL);
 
     (void)state;
+    assert_int_equal(compat_capability("9.0"), 90);
+    assert_int_equal(compat_capability("99999999999999999999.0"), 0);
     assert_string_equal(text, "8.0 (A100, A30), 8.6 (A40, A10, RTX 30), 8.8, 8.9 (L40S, L4, RTX 40)");
     free(text);
     l.v = a;

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "base/test/scratch.h"
+#include "node/cluster.h"
 #include "node/node.h"
 
 
@@ -253,6 +254,47 @@ static void documented(void **state)
     free(path);
 }
 
+static void limits_of_partitions(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t seconds;
+    } times[] = { { "UNLIMITED", -1 }, { "90", 5400 }, { "1:30", 90 }, { "02:00:01", 7201 }, { "2-03:04:05", 183845 }, { "1-0", 86400 },
+                  { "99999999999999999999999-0", (int64_t)UINT32_MAX * 86400 }, { "0:0:99999999999999999999999", UINT32_MAX } };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(times); i++) {
+        char *text = xasprintf("PartitionName=gpu Nodes=n1 MaxTime=%s\n", times[i].text);
+        struct cluster c = { 0 };
+
+        cluster_take(&c, text);
+        if (c.partitions.n != 1 || c.partitions.v[0].max_seconds != times[i].seconds)
+            fail_msg("MaxTime=%s: %lld seconds, wanted %lld", times[i].text,
+                     c.partitions.n ? (long long)c.partitions.v[0].max_seconds : -2, (long long)times[i].seconds);
+        cluster_release(&c);
+        free(text);
+    }
+}
+
+static void host_lists(void **state)
+{
+    static const struct {
+        const char *text, *last; /* NULL: refused */
+        size_t n;
+    } lists[] = { { "n[1-3,07],m", "m", 5 }, { "n[08-11]", "n11", 4 }, { "n[3-1]", NULL, 0 }, { "n[0-300000]", NULL, 0 },
+                  { "n[18446744073709551615-18446744073709551615]", NULL, 0 }, { "n[99999999999999999999999]", NULL, 0 } };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(lists); i++) {
+        struct strv l = { 0 };
+        int rc = hostlist_expand(lists[i].text, &l, NULL);
+
+        if ((rc == 0) != (lists[i].last != NULL) || (rc == 0 && (l.n != lists[i].n || !str_eq(l.v[l.n - 1], lists[i].last))))
+            fail_msg("'%s' gives %d and %zu names", lists[i].text, rc, l.n);
+        strv_release(&l);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,7 +302,8 @@ int main(void)
         cmocka_unit_test(refuses_with_file_and_line), cmocka_unit_test(assumes),
         cmocka_unit_test(refuses_to_assume),   cmocka_unit_test(probe_fails_open),
         cmocka_unit_test(probe_gets_a_clean_environment), cmocka_unit_test(stale),
-        cmocka_unit_test(documented),
+        cmocka_unit_test(documented),          cmocka_unit_test(limits_of_partitions),
+        cmocka_unit_test(host_lists),
     };
 
     return cmocka_run_group_tests_name("node", tests, make_scratch, remove_scratch);

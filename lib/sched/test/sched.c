@@ -37,7 +37,7 @@ static void test_slots(void **state)
     static const struct { const char *text, *wanted; } cases[] = {
         { "3", "3 " }, { "0-3,7%2", "0 1 2 3 7 " }, { "0-6:3", "0 3 6 " }, { "1-2,4-5", "1 2 4 5 " },
     };
-    static const char *const bad[] = { "", "x", "3-1", "0-3,...", "1-4000000000" };
+    static const char *const bad[] = { "", "x", "3-1", "0-3,...", "1-4000000000", "1-9:18446744073709551615" };
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
