@@ -1,5 +1,6 @@
 #include "config.h"
 #include "base/base.h"
+#include "kernels/curve.h"
 #include "kernels/mesh_plan.h"
 #include "kernels/quadric.h"
 
@@ -34,27 +35,6 @@ void simplify_tell(struct recon_ctx *ctx, const struct recon_value *p, uint64_t 
                        (unsigned long long)faces, (unsigned long long)vertices, bounded ? "an error above max_error, " : "");
 }
 
-struct box {
-    float low[3], side; /* side: the longest */
-};
-
-static struct box box_of(const struct recon_mesh *m)
-{
-    float high[3] = { -INFINITY, -INFINITY, -INFINITY };
-    struct box b = { .low = { INFINITY, INFINITY, INFINITY } };
-
-    for (uint64_t v = 0; v < m->vertices; v++)
-        for (uint64_t i = 0; i < 3; i++) {
-            float x = m->xyz[3 * v + i];
-
-            b.low[i] = x < b.low[i] ? x : b.low[i];
-            high[i] = x > high[i] ? x : high[i];
-        }
-    for (int i = 0; i < 3; i++)
-        b.side = fmaxf(b.side, high[i] - b.low[i]);
-    return b;
-}
-
 static float scale_of(float side)
 {
     int exponent;
@@ -65,67 +45,13 @@ static float scale_of(float side)
     return ldexpf(1, exponent > 126 ? -126 : exponent < -126 ? 126 : -exponent);
 }
 
-/* two zero bits behind each of ten */
-static uint32_t spread(uint32_t x)
-{
-    x = (x | x << 16) & 0x030000ffu;
-    x = (x | x << 8) & 0x0300f00fu;
-    x = (x | x << 4) & 0x030c30c3u;
-    return (x | x << 2) & 0x09249249u;
-}
-
-static uint32_t cell_of(const struct box *b, const float *x)
-{
-    uint32_t code = 0;
-
-    for (int i = 0; i < 3; i++) {
-        float t = (x[i] - b->low[i]) / b->side * 1023;
-
-        code |= spread(t > 0 ? t < 1023 ? (uint32_t)t : 1023 : 0) << i;
-    }
-    return code;
-}
-
-/* by the upper 32 bits, of which 30 are set; stable; 2 n of room */
-static void sort_cells(uint64_t *key, uint64_t n)
-{
-    uint64_t *from = key, *to = key + n;
-
-    for (int shift = 32; shift < 62; shift += 10) {
-        uint64_t at[1024] = { 0 }, sum = 0, *swap = from;
-
-        for (uint64_t i = 0; i < n; i++)
-            at[from[i] >> shift & 1023]++;
-        for (int i = 0; i < 1024; i++) {
-            uint64_t count = at[i];
-
-            at[i] = sum;
-            sum += count;
-        }
-        for (uint64_t i = 0; i < n; i++)
-            to[at[from[i] >> shift & 1023]++] = from[i];
-        from = to;
-        to = swap;
-    }
-    memcpy(key, from, 8 * n);
-}
-
 static int sort_vertices(struct recon_ctx *ctx, const struct recon_mesh *m, struct simplify_order *r)
 {
-    struct box box = box_of(m);
-    uint64_t *key = ctx->host->alloc(ctx, 16 * m->vertices);
+    float side;
 
-    if (!key || !(r->was = ctx->host->alloc(ctx, 4 * m->vertices))) {
-        ctx->host->free(ctx, key);
+    if (!(r->was = curve_sort(ctx, m->xyz, m->vertices, &side)))
         return -1;
-    }
-    r->scale = scale_of(box.side);
-    for (uint64_t v = 0; v < m->vertices; v++)
-        key[v] = (uint64_t)cell_of(&box, m->xyz + 3 * v) << 32 | v;
-    sort_cells(key, m->vertices);
-    for (uint64_t v = 0; v < m->vertices; v++)
-        r->was[v] = (uint32_t)key[v];
-    ctx->host->free(ctx, key);
+    r->scale = scale_of(side);
     return 0;
 }
 

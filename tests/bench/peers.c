@@ -1,6 +1,6 @@
 /* peers: one kernel of cpu.so on one input, the least of N runs, as peers.sh holds against others' programs.
  *
- *   peers CPU.so CASE [INPUT] [--repeat N] [--threads T] [--points F32] [--out FOLDER] [--faces N] [--levels N] [--color]
+ *   peers CPU.so CASE [INPUT] [--repeat N] [--threads T] [--points F32] [--out FOLDER] [--faces N] [--levels N] [--color] [--winding]
  *
  * CASE: mc (sphere 256^3), fuse (INPUT: RGB-D folder, at most 100 frames, decoded before), loop, simplify, sign, load
  * (INPUT: a mesh), copy (memcpy of 256 MiB). Prints "ms X cpu Y" and then words about what came out: name value ...
@@ -20,6 +20,7 @@ enum { FRAMES = 100, SIDE = 256 };
 struct peer {
     const struct recon_module *m;
     const char *input, *points, *out;
+    int winding;
     int repeat, threads, faces, levels, color;
     double best, cpu; /* least wall and processor time of a run, ms */
     char words[200];
@@ -199,6 +200,7 @@ static int sign(struct peer *p)
     if (fread(pts.xyz, 12, pts.n, f) != pts.n)
         rc = bad(p->points);
     fclose(f);
+    v[CHECK_SIGN_METHOD].i = p->winding ? CHECK_SIGN_WINDING : CHECK_SIGN_PARITY;
     rc = rc || read_mesh(p, &m);
     for (int i = 0; i <= p->repeat && rc == 0; i++) {
         struct recon_points inside = { 0 };
@@ -310,6 +312,8 @@ static void options(struct peer *p, int argc, char **argv)
 
         if (str_eq(argv[i], "--color"))
             p->color = 1;
+        else if (str_eq(argv[i], "--winding"))
+            p->winding = 1;
         else if (strncmp(argv[i], "--", 2))
             p->input = argv[i];
         else if (++i && str_eq(argv[i - 1], "--repeat"))

@@ -1,6 +1,7 @@
-/* Rays along +x against triangles in the cells of a grid over y and z. */
+/* Rays along +x against triangles in the cells of a grid over y and z; winding numbers by winding.c. */
 #include "config.h"
 #include "kernels/cpu/mesh_cpu.h"
+#include "kernels/cpu/winding.h"
 #include "kernels/sign.h"
 
 #include <math.h>
@@ -111,39 +112,30 @@ static uint8_t parity(const struct grid *g, const struct recon_mesh *m, const fl
     return odd;
 }
 
-static uint8_t winding(const struct recon_mesh *m, const float *p)
-{
-    double sum = 0;
-
-    for (uint64_t f = 0; f < m->faces; f++) {
-        const uint32_t *v = m->index + 3 * f;
-
-        sum += triangle_winding(m->xyz + 3 * (uint64_t)v[0], m->xyz + 3 * (uint64_t)v[1], m->xyz + 3 * (uint64_t)v[2], p);
-    }
-    return sum > 0.5;
-}
-
 static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out, struct recon_cost *cost)
 {
     const struct recon_mesh *m = in[0];
     const struct recon_points *r = in[1];
-    bool by_winding = p[CHECK_SIGN_METHOD].i == CHECK_SIGN_WINDING;
+    struct winding *w = NULL;
     struct grid g = { 0 };
     uint8_t *inside = ctx->host->alloc(ctx, r->n);
     int rc = inside && indices_fit(ctx, m) == 0 ? 0 : -1;
 
-    if (rc == 0 && !by_winding)
+    if (rc == 0 && p[CHECK_SIGN_METHOD].i == CHECK_SIGN_WINDING)
+        rc = (w = winding_build(ctx, m)) ? 0 : -1;
+    else if (rc == 0)
         rc = build(ctx, m, &g);
     if (rc == 0) {
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
         for (uint64_t i = 0; i < r->n; i++)
-            inside[i] = by_winding ? winding(m, r->xyz + 3 * i) : parity(&g, m, r->xyz + 3 * i);
+            inside[i] = w ? winding_inside(w, r->xyz + 3 * i) : parity(&g, m, r->xyz + 3 * i);
         rc = sign_give(ctx, r, p, inside, out[0]);
     }
     sign_bound(ctx, in, p, cost);
     ctx->host->free(ctx, inside);
     ctx->host->free(ctx, g.first);
     ctx->host->free(ctx, g.face);
+    winding_free(ctx, w);
     return rc;
 }
 

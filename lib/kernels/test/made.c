@@ -144,3 +144,57 @@ struct str census_text(const struct recon_module *mod, const char *dir, const st
     free(p);
     return text;
 }
+
+struct recon_points cloud(uint64_t n, uint32_t seed, int kind)
+{
+    struct recon_points p = { .n = n, .xyz = xmalloc(12 * n), .rgb = xmalloc(3 * n) };
+
+    for (uint64_t i = 0; i < 3 * n; i++) {
+        /* anywhere; on a lattice, so that distances tie and points repeat; in clumps */
+        p.xyz[i] = kind == 0 ? uniform(&seed) : kind == 1 ? (float)(next_random(&seed) % 5) : uniform(&seed) * 0.01f + (float)(i / 3 % 7);
+        p.rgb[i] = (uint8_t)next_random(&seed);
+    }
+    return p;
+}
+
+void free_points(struct recon_points *p)
+{
+    free(p->xyz);
+    free(p->rgb);
+}
+
+void sign_of(const struct recon_module *mod, const struct recon_mesh *m, const struct recon_points *in, int method, struct recon_points *r,
+             struct test_ctx *t)
+{
+    struct recon_value p[2] = { { .i = method }, { .s = "" } };
+    struct recon_cost cost = { 0 }, most = { 0 };
+
+    test_kernel(mod, CHECK_SIGN_NAME)->bound(&t->ctx, (const void *[]){ m, in, NULL }, p, &most);
+    most.host_bytes += t->bytes;
+    t->peak = t->bytes;
+    *r = (struct recon_points){ 0 };
+    assert_int_equal(test_kernel(mod, CHECK_SIGN_NAME)->run(&t->ctx, (const void *[]){ m, in, NULL }, p, (void *[]){ r, NULL }, &cost), 0);
+    within(t, CHECK_SIGN_NAME, &most);
+}
+
+void signs_agree(const struct recon_module *cpu, const struct recon_module *ref, const struct recon_mesh *m, const struct recon_points *in,
+                 uint64_t plain)
+{
+    struct recon_points a, b, few = { .n = plain < in->n ? plain : in->n, .xyz = in->xyz };
+    struct test_ctx t;
+
+    test_ctx_init(&t, NULL, NULL, 2);
+    sign_of(cpu, m, in, CHECK_SIGN_PARITY, &a, &t);
+    sign_of(cpu, m, in, CHECK_SIGN_WINDING, &b, &t);
+    assert_int_equal(a.n, b.n);
+    assert_memory_equal(a.xyz, b.xyz, 12 * a.n);
+    test_slot_free(&t, RECON_POINTS, &b);
+    for (int method = CHECK_SIGN_PARITY; method <= CHECK_SIGN_WINDING; method++) {
+        sign_of(ref, m, &few, method, &b, &t);
+        assert_true(b.n <= a.n && (few.n < in->n || b.n == a.n));
+        assert_memory_equal(a.xyz, b.xyz, 12 * b.n);
+        test_slot_free(&t, RECON_POINTS, &b);
+    }
+    test_slot_free(&t, RECON_POINTS, &a);
+    assert_int_equal(t.live, 0);
+}

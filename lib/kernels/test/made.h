@@ -17,6 +17,18 @@ struct recon_mesh grid(uint32_t n, float h);    /* n x n points in the plane, tr
 struct recon_mesh sphere(uint32_t n);           /* the golden sphere through marching cubes */
 struct recon_mesh garbage(uint32_t seed);       /* anything: few vertices, so that edges and faces repeat */
 
+/* kind 0: anywhere; 1: on a lattice, so that distances tie and points repeat; 2: in clumps. Released with free_points. */
+struct recon_points cloud(uint64_t n, uint32_t seed, int kind);
+void free_points(struct recon_points *p);
+
+/* The points inside. */
+void sign_of(const struct recon_module *mod, const struct recon_mesh *m, const struct recon_points *in, int method, struct recon_points *r,
+             struct test_ctx *t);
+/* Parity and winding number agree, also with those of the plain references, which look at the first `plain` points; none is on the
+ * surface. */
+void signs_agree(const struct recon_module *cpu, const struct recon_module *ref, const struct recon_mesh *m, const struct recon_points *in,
+                 uint64_t plain);
+
 /* What was taken stays below what was said before; 2 KiB for what malloc adds. */
 void within(const struct test_ctx *t, const char *name, const struct recon_cost *most);
 /* A kernel of one mesh to one mesh; p NULL: its defaults. The kernel's status. */

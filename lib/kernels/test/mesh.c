@@ -7,9 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include "base/test/scratch.h"
-#include "data/data.h"
 #include "kernels/mesh_rows.h"
 #include "kernels/plan.h"
 #include "kernels/test/made.h"
@@ -238,24 +236,6 @@ static void normals(void **state)
 
 /* ---- points ---- */
 
-static struct recon_points cloud(uint64_t n, uint32_t seed, int kind)
-{
-    struct recon_points p = { .n = n, .xyz = xmalloc(12 * n), .rgb = xmalloc(3 * n) };
-
-    for (uint64_t i = 0; i < 3 * n; i++) {
-        /* anywhere; on a lattice, so that distances tie and points repeat; in clumps */
-        p.xyz[i] = kind == 0 ? uniform(&seed) : kind == 1 ? (float)(next_random(&seed) % 5) : uniform(&seed) * 0.01f + (float)(i / 3 % 7);
-        p.rgb[i] = (uint8_t)next_random(&seed);
-    }
-    return p;
-}
-
-static void free_points(struct recon_points *p)
-{
-    free(p->xyz);
-    free(p->rgb);
-}
-
 static void points_references(void **state)
 {
     static const char *const names[] = { FPS_NAME, POINTS_NORMALS_NAME };
@@ -379,103 +359,11 @@ static void voxels(void **state)
     }
 }
 
-/* ---- check_sign ---- */
-
-static void sign_of(const struct recon_module *mod, const struct recon_mesh *m, const struct recon_points *in, int method, struct recon_points *r,
-                    struct test_ctx *t)
-{
-    struct recon_value p[2] = { { .i = method }, { .s = "" } };
-    struct recon_cost cost = { 0 }, most = { 0 };
-
-    test_kernel(mod, CHECK_SIGN_NAME)->bound(&t->ctx, (const void *[]){ m, in, NULL }, p, &most);
-    most.host_bytes += t->bytes;
-    t->peak = t->bytes;
-    *r = (struct recon_points){ 0 };
-    assert_int_equal(test_kernel(mod, CHECK_SIGN_NAME)->run(&t->ctx, (const void *[]){ m, in, NULL }, p, (void *[]){ r, NULL }, &cost), 0);
-    within(t, CHECK_SIGN_NAME, &most);
-}
-
-static void signs_agree(const struct recon_mesh *m, const struct recon_points *in, bool lattice)
-{
-    struct recon_points a, b, w;
-    struct test_ctx t;
-
-    test_ctx_init(&t, NULL, NULL, 2);
-    sign_of(cpu, m, in, CHECK_SIGN_PARITY, &a, &t);
-    sign_of(ref, m, in, CHECK_SIGN_PARITY, &b, &t);
-    assert_int_equal(a.n, b.n);
-    assert_memory_equal(a.xyz, b.xyz, 12 * a.n);
-    if (!lattice) { /* none on the surface */
-        sign_of(cpu, m, in, CHECK_SIGN_WINDING, &w, &t);
-        assert_int_equal(a.n, w.n);
-        assert_memory_equal(a.xyz, w.xyz, 12 * a.n);
-        test_slot_free(&t, RECON_POINTS, &w);
-    }
-    test_slot_free(&t, RECON_POINTS, &a);
-    test_slot_free(&t, RECON_POINTS, &b);
-    assert_int_equal(t.live, 0);
-}
-
-static void signs(void **state)
-{
-    struct recon_points in = cloud(2000, 5, 0);
-    struct recon_mesh m = sphere(24);
-    uint64_t k = 0;
-
-    (void)state;
-    signs_agree(&m, &in, false);
-    for (int i = 0; i < 24 && k < 2000; i++) /* rays through vertices and edges: the sphere's own grid lines */
-        for (int j = 0; j < 24 && k < 2000; j++) {
-            in.xyz[3 * k] = -0.05f;
-            in.xyz[3 * k + 1] = (float)(-1 + 2.0 * i / 23);
-            in.xyz[3 * k++ + 2] = (float)(-1 + 2.0 * j / 23);
-        }
-    in.n = k;
-    signs_agree(&m, &in, false);
-    free_points(&in);
-    free_mesh(&m);
-}
-
-/* rocker-arm, real: parity is the winding number. RECON_TEST_POINTS says how many points (100000 take minutes) */
-static void signs_of_scan(void **state)
-{
-    const char *src = getenv("abs_top_srcdir"), *data = getenv("RECON_TEST_DATA"), *many = getenv("RECON_TEST_POINTS");
-    char *path = data ? path_join(data, "meshes/rocker-arm.obj") : xasprintf("%s/../shared/data/meshes/rocker-arm.obj", src ? src : ".");
-    struct recon_points in = cloud(many ? strtoull(many, NULL, 10) : 1500, 77, 0), a;
-    struct mesh_notes notes;
-    struct recon_mesh m;
-    struct stat st;
-    struct test_ctx t;
-
-    (void)state;
-    if (stat(path, &st) == 0) { /* else there is nothing to hold it against */
-        float low[3] = { INFINITY, INFINITY, INFINITY }, high[3] = { -INFINITY, -INFINITY, -INFINITY };
-
-        assert_int_equal(mesh_read(path, &(struct geom_options){ .threads = 2 }, &data_malloc, &m, &notes, NULL), 0);
-        for (uint64_t i = 0; i < 3 * m.vertices; i++) {
-            low[i % 3] = fminf(low[i % 3], m.xyz[i]);
-            high[i % 3] = fmaxf(high[i % 3], m.xyz[i]);
-        }
-        for (uint64_t i = 0; i < 3 * in.n; i++)
-            in.xyz[i] = low[i % 3] + (in.xyz[i] + 1) / 2 * (high[i % 3] - low[i % 3]);
-        signs_agree(&m, &in, false);
-        test_ctx_init(&t, NULL, NULL, 2);
-        sign_of(cpu, &m, &in, CHECK_SIGN_PARITY, &a, &t);
-        /* the share of the box inside is volume / box, 0.2721 */
-        assert_true(fabs((double)a.n / (double)in.n - 0.2721) < 3 * sqrt(0.2 / (double)in.n));
-        test_slot_free(&t, RECON_POINTS, &a);
-        free_mesh(&m);
-    }
-    free_points(&in);
-    free(path);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transformed), cmocka_unit_test(references),  cmocka_unit_test(census),           cmocka_unit_test(refused),        cmocka_unit_test(smoothing),      cmocka_unit_test(subdivision),
-        cmocka_unit_test(normals),     cmocka_unit_test(points_references), cmocka_unit_test(sphere_normals), cmocka_unit_test(voxels),     cmocka_unit_test(signs),
-        cmocka_unit_test(signs_of_scan),
+        cmocka_unit_test(normals),     cmocka_unit_test(points_references), cmocka_unit_test(sphere_normals), cmocka_unit_test(voxels),
     };
 
     cpu = test_module("cpu");
