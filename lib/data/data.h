@@ -157,7 +157,8 @@ struct mesh_written {
 void mesh_written_release(struct mesh_written *w);
 /* By the suffix: .ply, .obj (with NAME.mtl and NAME-textures/ where the mesh has materials), .glb. ret may be NULL. */
 int mesh_write(const char *path, const struct recon_mesh *m, struct mesh_written *ret, struct err *err);
-/* Binary little-endian PLY: x y z [nx ny nz] [red green blue], faces as list uchar int vertex_indices. */
-int ply_write(const char *path, const struct recon_mesh *m, struct err *err);
+/* Binary little-endian PLY: x y z [nx ny nz] [red green blue] [s t], faces as list uchar int vertex_indices [list texcoord], and the
+ * columns that a PLY was read with. ret may be NULL. */
+int ply_write(const char *path, const struct recon_mesh *m, struct mesh_written *ret, struct err *err);
 
 #endif

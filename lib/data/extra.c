@@ -333,8 +333,10 @@ static void take_materials(struct taking *t, struct extra *e)
 /* numbers that name nothing are a defect, too */
 static bool consistent(const struct recon_mesh *m, const struct extra *e)
 {
-    uint64_t face = 0;
+    uint64_t face = 0, polygons = 0;
 
+    for (uint64_t f = 0; e->face.row && f < m->faces; f++)
+        polygons += !m->joined || !m->joined[f];
     for (size_t i = 0; i < e->marks.n; i++) {
         const struct mark *k = &e->marks.v[i];
 
@@ -348,7 +350,7 @@ static bool consistent(const struct recon_mesh *m, const struct extra *e)
         for (size_t k = 0; k < e->materials.v[i].lines.n; k++)
             if (e->materials.v[i].lines.v[k].image != RECON_NONE && e->materials.v[i].lines.v[k].image >= e->images.n)
                 return false;
-    return e->vertex.n == e->vertex.row * (e->vertex.names.n ? m->vertices : 0) && e->face.n == e->face.row * (e->face.names.n ? m->faces : 0);
+    return e->vertex.n == e->vertex.row * m->vertices && e->face.n == e->face.row * polygons;
 }
 
 int extra_unpack(const struct recon_mesh *m, struct extra *ret, struct err *err)

@@ -66,7 +66,7 @@ struct extra {
     } images;
     char *gltf; /* members of a glTF's outermost object about materials and pictures, as they stood; NULL: from elsewhere */
     struct lookup by_material, by_image;
-    struct columns vertex, face; /* face: one row a triangle */
+    struct columns vertex, face; /* face: one row a polygon, triangles that are joined */
 };
 
 void extra_free(struct extra *e); /* what it holds, not itself; {0} afterwards */

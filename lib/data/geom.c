@@ -297,7 +297,7 @@ static int parse(enum form form, const char *path, const struct load *t, const s
 {
     switch (form) {
     case FORM_PLY:
-        return ply_parse(path, t, alloc, ret, notes, fault);
+        return ply_parse(path, t, o, alloc, ret, notes, fault);
     case FORM_OFF:
         return off_parse(path, t, alloc, ret, notes, fault);
     case FORM_PCD:
@@ -406,11 +406,9 @@ int mesh_write(const char *path, const struct recon_mesh *m, struct mesh_written
     else if (ends(path, ".glb"))
         rc = glb_write(path, m, &w, err);
     else if (ends(path, ".ply"))
-        rc = ply_write(path, m, err);
+        rc = ply_write(path, m, &w, err);
     else
         return err_set(err, CODE_USAGE, "'%s' ends in none of .ply, .obj, .glb", path);
-    if (rc == 0 && !w.files.n)
-        strv_add(&w.files, path);
     if (rc == 0 && ret)
         *ret = w;
     else

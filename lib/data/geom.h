@@ -60,7 +60,7 @@ int obj_parse_by(const struct obj_quick *quick, const char *path, const struct g
                  struct recon_mesh *ret, struct mesh_notes *notes, struct fault *fault);
 int off_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret,
               struct mesh_notes *notes, struct fault *fault);
-int ply_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret,
+int ply_parse(const char *path, const struct load *text, const struct geom_options *o, const struct data_alloc *alloc, struct recon_mesh *ret,
               struct mesh_notes *notes, struct fault *fault);
 /* xyz.c, pcd.c: faces stay 0. */
 int xyz_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret, struct fault *fault);

@@ -262,6 +262,7 @@ int glb_write(const char *path, const struct recon_mesh *m, struct mesh_written 
                        (unsigned long long)m->vertices, (unsigned long long)m->faces);
     if (extra_unpack(m, &g.e, err))
         return -1;
+    strv_add(&ret->files, path);
     cut_parts(&g, ret);
     rc = corners_split(m, &g.c, err);
     if (rc == 0)

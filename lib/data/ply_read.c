@@ -1,200 +1,13 @@
-/* PLY (Turk, 1994): ascii and both byte orders, elements in any order, properties and lists of any type. Of vertices x y z,
- * nx ny nz and red green blue are taken, of faces the list vertex_indices or vertex_index, of tristrips theirs. */
+/* PLY (Turk, 1994): ascii and both byte orders, elements in any order, properties and lists of any type. Of vertices x y z, nx ny nz,
+ * red green blue and s t have a meaning, of faces the lists vertex_indices or vertex_index and texcoord, of tristrips theirs; other
+ * numbers of vertices and faces go along. */
 #include "config.h"
-#include "data/geom.h"
+#include "data/ply.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum type { INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT32, FLOAT64, TYPES };
-static const uint8_t type_size[TYPES] = { 1, 1, 2, 2, 4, 4, 4, 8 };
-static const struct name type_names[] = {
-    { "char", INT8 },     { "int8", INT8 },     { "uchar", UINT8 }, { "uint8", UINT8 },   { "short", INT16 },     { "int16", INT16 },
-    { "ushort", UINT16 }, { "uint16", UINT16 }, { "int", INT32 },   { "int32", INT32 },   { "uint", UINT32 },     { "uint32", UINT32 },
-    { "float", FLOAT32 }, { "float32", FLOAT32 }, { "double", FLOAT64 }, { "float64", FLOAT64 }, { NULL, 0 },
-};
-
-enum use { USE_NONE, USE_X, USE_Y, USE_Z, USE_NX, USE_NY, USE_NZ, USE_R, USE_G, USE_B, USE_INDICES };
-static const struct name use_names[] = {
-    { "x", USE_X },   { "y", USE_Y },     { "z", USE_Z },    { "nx", USE_NX },       { "ny", USE_NY },        { "nz", USE_NZ },
-    { "red", USE_R }, { "green", USE_G }, { "blue", USE_B }, { "diffuse_red", USE_R }, { "diffuse_green", USE_G }, { "diffuse_blue", USE_B },
-    { "r", USE_R },   { "g", USE_G },     { "b", USE_B },    { NULL, 0 },
-};
-
-enum { ELEMENTS_MAX = 64, PROPERTIES_MAX = 1024 };
-enum kind { KIND_OTHER, KIND_VERTEX, KIND_FACE, KIND_STRIP };
-
-struct property {
-    enum type type, count; /* count: of a list's length */
-    bool list;
-    enum use use;
-};
-struct element {
-    enum kind kind;
-    char name[64];
-    uint64_t n, least; /* bytes one needs at least */
-    int first, end;    /* properties */
-};
-struct ply {
-    const char *path;
-    const struct load *load;
-    struct text t; /* ascii: line counts; binary: only p and end */
-    bool ascii, swap;
-    uint64_t vertices;
-    bool seen[USE_INDICES + 1];
-    struct element element[ELEMENTS_MAX];
-    struct property property[PROPERTIES_MAX];
-    int elements, properties;
-    struct fault *fault;
-    const char *where; /* element being read, for messages */
-    uint64_t number;
-};
-
-static int bad(const struct ply *r, const char *rule, const char *what)
-{
-    if (!r->where)
-        return fault_set(r->fault, CODE_DATA, rule, "'%s' line %llu: %s", r->path, (unsigned long long)r->t.line, what);
-    if (r->ascii)
-        return fault_set(r->fault, CODE_DATA, rule, "'%s' line %llu, %s %llu: %s", r->path, (unsigned long long)r->t.line, r->where,
-                         (unsigned long long)r->number, what);
-    return fault_set(r->fault, CODE_DATA, rule, "'%s', %s %llu: %s", r->path, r->where, (unsigned long long)r->number, what);
-}
-
-/* ---- header ---- */
-
-static int add_element(struct ply *r, char *const *w, size_t n)
-{
-    struct element *e = r->element + r->elements;
-
-    if (n != 3 || r->elements == ELEMENTS_MAX || str_to_u64(w[2], &e->n) || e->n > UINT64_MAX / 4096)
-        return bad(r, NULL, "an element has a name and a count");
-    snprintf(e->name, sizeof(e->name), "%s", w[1]);
-    e->kind = str_eq(w[1], "vertex") ? KIND_VERTEX : str_eq(w[1], "face") ? KIND_FACE : str_eq(w[1], "tristrips") ? KIND_STRIP : KIND_OTHER;
-    for (int i = 0; i < r->elements; i++)
-        if (e->kind != KIND_OTHER && r->element[i].kind == e->kind)
-            return bad(r, NULL, "this element is there twice");
-    if (e->kind == KIND_VERTEX)
-        r->vertices = e->n;
-    e->first = e->end = r->properties;
-    r->elements++;
-    return 0;
-}
-
-static int add_property(struct ply *r, char *const *w, size_t n)
-{
-    struct property *p = r->property + r->properties;
-    struct element *e;
-    int type, count = UINT8, use = USE_NONE;
-
-    if (r->elements == 0 || r->properties == PROPERTIES_MAX)
-        return bad(r, NULL, r->elements ? "more than 1024 properties" : "a property before any element");
-    e = &r->element[r->elements - 1];
-    p->list = n > 1 && str_eq(w[1], "list");
-    if (n != (p->list ? 5u : 3u) || name_value(type_names, w[p->list ? 3 : 1], &type) ||
-        (p->list && name_value(type_names, w[2], &count)))
-        return bad(r, NULL, "a property has a known type and a name");
-    if (count >= FLOAT32)
-        return bad(r, NULL, "the length of a list must be of a whole type");
-    p->type = (enum type)type;
-    p->count = (enum type)count;
-    if (e->kind == KIND_VERTEX && !p->list && name_value(use_names, w[2], &use) == 0) {
-        if (r->seen[use])
-            use = USE_NONE; /* the first of its meaning counts */
-        r->seen[use] = use != USE_NONE;
-    }
-    if ((e->kind == KIND_FACE || e->kind == KIND_STRIP) && p->list && (str_eq(w[4], "vertex_indices") || str_eq(w[4], "vertex_index")))
-        use = USE_INDICES;
-    p->use = (enum use)use;
-    e->least += r->ascii ? 2 : p->list ? type_size[p->count] : type_size[p->type];
-    e->end = ++r->properties;
-    return 0;
-}
-
-static int add_format(struct ply *r, char *const *w, size_t n)
-{
-    if (n == 3 && str_eq(w[2], "1.0")) {
-        r->ascii = str_eq(w[1], "ascii");
-        r->swap = str_eq(w[1], "binary_big_endian");
-        if (r->ascii || r->swap || str_eq(w[1], "binary_little_endian"))
-            return 0;
-    }
-    return bad(r, NULL, "format ascii, binary_little_endian or binary_big_endian, and 1.0 are wanted");
-}
-
-/* One line of the header, without its end. 1: the last. */
-static int header_line(struct ply *r, const char *line, size_t n, bool *formatted)
-{
-    struct strv w = { 0 }, full = { 0 };
-    char *copy = xstrndup(line, n);
-    int rc = 0;
-
-    strv_split(&w, copy, " \t");
-    for (size_t i = 0; i < w.n; i++)
-        if (*w.v[i])
-            strv_add(&full, w.v[i]);
-    if (full.n == 0 || str_eq(full.v[0], "comment") || str_eq(full.v[0], "obj_info"))
-        rc = 0;
-    else if (str_eq(full.v[0], "format") && !*formatted)
-        rc = add_format(r, full.v, full.n), *formatted = true;
-    else if (!*formatted)
-        rc = bad(r, NULL, "the format is wanted first");
-    else if (str_eq(full.v[0], "element"))
-        rc = add_element(r, full.v, full.n);
-    else if (str_eq(full.v[0], "property"))
-        rc = add_property(r, full.v, full.n);
-    else if (str_eq(full.v[0], "end_header"))
-        rc = 1;
-    else
-        rc = bad(r, NULL, "a header has format, element, property, comment and end_header");
-    strv_release(&w);
-    strv_release(&full);
-    free(copy);
-    return rc;
-}
-
-static int read_header(struct ply *r)
-{
-    bool formatted = false;
-
-    for (int rc = 0; rc == 0;) {
-        const char *e = text_line_end(&r->t);
-        size_t n = (size_t)(e - r->t.p);
-
-        if (e >= r->t.end)
-            return bad(r, "file-truncated", "the header does not end");
-        if (n > 4096)
-            return bad(r, NULL, "a line of the header is longer than 4096 bytes");
-        if (n && r->t.p[n - 1] == '\r')
-            n--;
-        if (r->t.line > 1 && (rc = header_line(r, r->t.p, n, &formatted)) < 0)
-            return -1;
-        r->t.p = e + 1;
-        r->t.line++;
-    }
-    if (!r->seen[USE_X] || !r->seen[USE_Y] || !r->seen[USE_Z])
-        return bad(r, NULL, "vertices need the properties x, y and z");
-    return r->vertices <= UINT32_MAX ? 0 : bad(r, NULL, "at most 4294967295 vertices are taken");
-}
-
-/* what the header says must fit the bytes that follow */
-static int check_size(struct ply *r)
-{
-    uint64_t left = (uint64_t)(r->t.end - r->t.p) + 1, need = 0;
-
-    for (int i = 0; i < r->elements; i++) {
-        const struct element *e = &r->element[i];
-
-        if (e->n && (e->least == 0 || e->n > (left - need) / e->least))
-            return fault_set(r->fault, CODE_DATA, "file-truncated", "'%s' says %llu of element %s, at least %llu bytes each: %llu are left",
-                             r->path, (unsigned long long)e->n, e->name, (unsigned long long)e->least, (unsigned long long)(left - need - 1));
-        need += e->n * e->least;
-    }
-    return 0;
-}
-
-/* ---- body ---- */
-
-static int value(struct ply *r, enum type type, double *ret)
+static int value(struct ply *r, enum ply_type type, double *ret)
 {
     union {
         uint8_t b[8];
@@ -206,14 +19,14 @@ static int value(struct ply *r, enum type type, double *ret)
         float f;
         double d;
     } u;
-    size_t n = type_size[type];
+    size_t n = ply_size[type];
 
     if (r->ascii)
         return text_number(&r->t, ret) ? 0
-                                       : bad(r, r->t.p >= r->t.end ? "file-truncated" : NULL,
+                                       : ply_bad(r, r->t.p >= r->t.end ? "file-truncated" : NULL,
                                              r->t.p >= r->t.end ? "the file ends here" : "a number is wanted");
     if ((size_t)(r->t.end - r->t.p) < n)
-        return bad(r, "file-truncated", "the file ends here");
+        return ply_bad(r, "file-truncated", "the file ends here");
     for (size_t i = 0; i < n; i++)
         u.b[r->swap ? n - 1 - i : i] = (uint8_t)r->t.p[i];
     r->t.p += n;
@@ -246,7 +59,7 @@ static int value(struct ply *r, enum type type, double *ret)
     return 0;
 }
 
-static int list_length(struct ply *r, const struct property *p, uint64_t *ret)
+static int list_length(struct ply *r, const struct ply_property *p, uint64_t *ret)
 {
     uint64_t left = (uint64_t)(r->t.end - r->t.p) + 1;
     double n;
@@ -254,14 +67,14 @@ static int list_length(struct ply *r, const struct property *p, uint64_t *ret)
     if (value(r, p->count, &n))
         return -1;
     if (!(n >= 0 && n <= 4294967295.0) || n != floor(n))
-        return bad(r, NULL, "a list has a length below zero or no whole one");
-    if (n > (double)(left / (r->ascii ? 2 : type_size[p->type])))
-        return bad(r, "file-truncated", "a list is longer than the file");
+        return ply_bad(r, NULL, "a list has a length below zero or no whole one");
+    if (n > (double)(left / (r->ascii ? 2 : ply_size[p->type])))
+        return ply_bad(r, "file-truncated", "a list is longer than the file");
     *ret = (uint64_t)n;
     return 0;
 }
 
-static int skip_property(struct ply *r, const struct property *p)
+static int skip_property(struct ply *r, const struct ply_property *p)
 {
     uint64_t n = 1;
     double v;
@@ -274,21 +87,50 @@ static int skip_property(struct ply *r, const struct property *p)
     return 0;
 }
 
-static uint8_t byte_of(const struct property *p, double v)
+static uint8_t byte_of(const struct ply_property *p, double v)
 {
     double k = p->type >= FLOAT32 ? v * 255 : p->type == UINT16 ? v / 257 : v;
 
     return (uint8_t)(k > 0 ? (k < 255 ? k + 0.5 : 255) : 0);
 }
 
-static int read_vertex(struct ply *r, const struct element *e, struct recon_mesh *m, uint64_t i)
+/* a number as the bytes of its type; out of its range: the nearest */
+static void put_value(enum ply_type type, double v, uint8_t *to)
 {
+    static const double low[] = { INT8_MIN, 0, INT16_MIN, 0, INT32_MIN, 0 }, high[] = { INT8_MAX, UINT8_MAX, INT16_MAX, UINT16_MAX, INT32_MAX, UINT32_MAX };
+    float f = (float)v;
+    int64_t i = 0;
+
+    if (type < FLOAT32)
+        i = v != v ? 0 : (int64_t)(v < low[type] ? low[type] : v > high[type] ? high[type] : v);
+    memcpy(to, type == FLOAT64 ? (const void *)&v : type == FLOAT32 ? (const void *)&f : (const void *)&i, ply_size[type]);
+}
+
+/* the next value of property p into its column of row */
+static int read_column(struct ply *r, const struct ply_property *p, uint8_t **row)
+{
+    double v;
+
+    if (!*row)
+        return skip_property(r, p);
+    if (value(r, p->type, &v))
+        return -1;
+    put_value(p->type, v, *row);
+    *row += ply_size[p->type];
+    return 0;
+}
+
+static int read_vertex(struct ply *r, const struct ply_element *e, struct recon_mesh *m, uint64_t i)
+{
+    struct columns *c = &r->e.vertex;
+    uint8_t *row = c->rows ? (uint8_t *)c->rows + c->row * i : NULL;
+
     for (int k = e->first; k < e->end; k++) {
-        const struct property *p = &r->property[k];
+        const struct ply_property *p = &r->property[k];
         double v;
 
         if (p->list || p->use == USE_NONE) {
-            if (skip_property(r, p))
+            if (p->list ? skip_property(r, p) : read_column(r, p, &row))
                 return -1;
             continue;
         }
@@ -296,87 +138,166 @@ static int read_vertex(struct ply *r, const struct element *e, struct recon_mesh
             return -1;
         if (p->use <= USE_Z)
             m->xyz[3 * i + (p->use - USE_X)] = place(r->load, (int)(p->use - USE_X), v);
-        else if (p->use <= USE_NZ && m->normals)
+        else if (p->use <= USE_NZ)
             m->normals[3 * i + (p->use - USE_NX)] = (float)v;
-        else if (p->use >= USE_R && m->rgb)
+        else if (p->use <= USE_B)
             m->rgb[3 * i + (p->use - USE_R)] = byte_of(p, v);
+        else if (m->uv)
+            m->uv[2 * i + (p->use - USE_S)] = (float)v;
+        if (p->use >= USE_S && m->uv && !isfinite(m->uv[2 * i + (p->use - USE_S)]))
+            return ply_bad(r, "uv-nan", "a texture coordinate is not finite; keep = geometry reads the mesh without");
     }
     return 0;
 }
 
+/* faces as they are counted, and in a second pass written */
 struct faces {
-    uint32_t *to; /* NULL: counts only */
-    uint64_t n, polygons;
+    struct recon_mesh *m; /* NULL: counts only */
+    uint64_t n, polygons; /* triangles; faces of more than three corners */
+    uint64_t uvs;         /* texture coordinates of corners */
+    uint64_t rows;        /* faces that have triangles */
+    struct {              /* of the face being read */
+        uint32_t *v;
+        size_t n, cap;
+    } corner;
+    struct {
+        float *v;
+        size_t n, cap;
+    } uv;
 };
 
-static void put_triangle(struct faces *f, uint32_t a, uint32_t b, uint32_t c)
+static void put_triangle(struct faces *f, uint32_t a, uint32_t b, uint32_t c, bool joined)
 {
-    if (f->to) {
-        f->to[3 * f->n] = a;
-        f->to[3 * f->n + 1] = b;
-        f->to[3 * f->n + 2] = c;
+    if (f->m) {
+        memcpy(f->m->index + 3 * f->n, (uint32_t[]){ a, b, c }, 12);
+        if (f->m->joined)
+            f->m->joined[f->n] = joined;
+        if (f->m->uv_index)
+            memcpy(f->m->uv_index + 3 * f->n, (uint32_t[]){ RECON_NONE, RECON_NONE, RECON_NONE }, 12);
     }
     f->n++;
 }
 
-/* a strip: -1 begins a new one; each second triangle is turned; what has a corner twice joins strips and is no face */
-static int read_indices(struct ply *r, const struct property *p, bool strip, struct faces *f)
+/* Each second triangle is turned; -1 begins a new strip; what has a corner twice joins strips and is no face. */
+static void put_strip(struct faces *f)
 {
     uint32_t a = 0, b = 0;
-    uint64_t n, k = 0;
+    uint64_t k = 0;
+
+    for (size_t i = 0; i < f->corner.n; i++) {
+        uint32_t v = f->corner.v[i];
+
+        if (v == RECON_NONE) {
+            k = 0;
+            continue;
+        }
+        if (k >= 2 && a != b && b != v && a != v)
+            put_triangle(f, k % 2 ? b : a, k % 2 ? a : b, v, false);
+        a = k >= 1 ? b : v;
+        b = v;
+        k++;
+    }
+}
+
+static int put_polygon(struct ply *r, struct faces *f)
+{
+    const uint32_t *v = f->corner.v;
+    size_t n = f->corner.n;
+
+    if (n && n < 3)
+        return ply_bad(r, NULL, "a face needs three corners");
+    if (f->uv.n && f->uv.n != 2 * n)
+        return ply_bad(r, NULL, "texcoord has not two numbers for each corner");
+    for (size_t k = 2; k < n; k++) {
+        put_triangle(f, v[0], v[k - 1], v[k], k > 2);
+        if (f->m && f->m->uv_index && f->uv.n)
+            memcpy(f->m->uv_index + 3 * (f->n - 1), (uint32_t[]){ (uint32_t)f->uvs, (uint32_t)(f->uvs + k - 1), (uint32_t)(f->uvs + k) }, 12);
+    }
+    if (f->m && f->m->uv_index && f->uv.n)
+        memcpy(f->m->uv + 2 * f->uvs, f->uv.v, f->uv.n * sizeof(float));
+    f->uvs += f->uv.n / 2;
+    f->polygons += n > 3;
+    return 0;
+}
+
+static int read_indices(struct ply *r, const struct ply_property *p, bool strip, struct faces *f)
+{
+    uint64_t n;
     double v;
 
     if (list_length(r, p, &n))
         return -1;
-    f->polygons += !strip && n > 3;
-    if (!strip && n < 3 && n > 0)
-        return bad(r, NULL, "a face needs three corners");
-    for (uint64_t i = 0; i < n; i++) {
+    for (f->corner.n = 0; n; n--) {
+        char what[120];
+
         if (value(r, p->type, &v))
             return -1;
-        if (strip && v == -1) {
-            k = 0;
+        if ((v >= 0 && v < (double)r->vertices && v == floor(v)) || (strip && v == -1)) {
+            *VEC_ADD(&f->corner) = v < 0 ? RECON_NONE : (uint32_t)v;
             continue;
         }
-        if (!(v >= 0 && v < (double)r->vertices) || v != floor(v)) {
-            char what[120];
-
-            snprintf(what, sizeof(what), "index %.0f of a vertex is out of range, %llu are there", v, (unsigned long long)r->vertices);
-            return bad(r, "face-index-out-of-range", what);
-        }
-        if (k >= 2 && (!strip || (a != b && b != (uint32_t)v && a != (uint32_t)v)))
-            put_triangle(f, strip && k % 2 ? b : a, strip && k % 2 ? a : b, (uint32_t)v);
-        if (strip || k < 1)
-            a = strip && k >= 1 ? b : (uint32_t)v;
-        b = (uint32_t)v;
-        k++;
+        snprintf(what, sizeof(what), "index %.0f of a vertex is out of range, %llu are there", v, (unsigned long long)r->vertices);
+        return ply_bad(r, "face-index-out-of-range", what);
     }
     return 0;
 }
 
-static int read_face(struct ply *r, const struct element *e, struct faces *f)
+static int read_texcoord(struct ply *r, const struct ply_property *p, struct faces *f)
 {
-    for (int k = e->first; k < e->end; k++) {
-        const struct property *p = &r->property[k];
+    uint64_t n;
+    double v;
 
-        if (p->use == USE_INDICES ? read_indices(r, p, e->kind == KIND_STRIP, f) : skip_property(r, p))
+    if (list_length(r, p, &n))
+        return -1;
+    for (f->uv.n = 0; n; n--) {
+        if (value(r, p->type, &v))
             return -1;
+        if (!isfinite((float)v))
+            return ply_bad(r, "uv-nan", "a texture coordinate is not finite; keep = geometry reads the mesh without");
+        *VEC_ADD(&f->uv) = (float)v;
     }
     return 0;
 }
 
-/* all elements in their order; m NULL: passes over vertices; faces are counted or written */
-static int read_body(struct ply *r, struct recon_mesh *m, struct faces *f)
+static int read_face(struct ply *r, const struct ply_element *e, struct faces *f)
+{
+    struct columns *c = &r->e.face;
+    uint8_t *row = f->m && c->rows && e->kind == KIND_FACE ? (uint8_t *)c->rows + c->row * f->rows : NULL;
+    int rc = 0;
+
+    f->corner.n = f->uv.n = 0;
+    for (int k = e->first; rc == 0 && k < e->end; k++) {
+        const struct ply_property *p = &r->property[k];
+
+        if (p->use == USE_INDICES)
+            rc = read_indices(r, p, e->kind == KIND_STRIP, f);
+        else if (p->use == USE_TEXCOORD && !r->options->plain)
+            rc = read_texcoord(r, p, f);
+        else
+            rc = p->list ? skip_property(r, p) : read_column(r, p, &row);
+    }
+    if (rc)
+        return -1;
+    if (e->kind == KIND_STRIP) {
+        put_strip(f);
+        return 0;
+    }
+    f->rows += f->corner.n > 2;
+    return put_polygon(r, f);
+}
+
+/* all elements in their order; vertices: whether they are taken; faces are counted or written */
+static int read_body(struct ply *r, struct recon_mesh *vertices, struct faces *f)
 {
     for (int i = 0; i < r->elements; i++) {
-        const struct element *e = &r->element[i];
+        const struct ply_element *e = &r->element[i];
 
         r->where = e->name;
         for (r->number = 0; r->number < e->n; r->number++) {
             int rc = 0;
 
-            if (e->kind == KIND_VERTEX && m)
-                rc = read_vertex(r, e, m, r->number);
+            if (e->kind == KIND_VERTEX && vertices)
+                rc = read_vertex(r, e, vertices, r->number);
             else if (e->kind == KIND_FACE || e->kind == KIND_STRIP)
                 rc = read_face(r, e, f);
             else
@@ -389,39 +310,34 @@ static int read_body(struct ply *r, struct recon_mesh *m, struct faces *f)
     return 0;
 }
 
-static bool has_faces(const struct ply *r)
-{
-    for (int i = 0; i < r->elements; i++)
-        if ((r->element[i].kind == KIND_FACE || r->element[i].kind == KIND_STRIP) && r->element[i].n)
-            return true;
-    return false;
-}
-
 static int read_all(struct ply *r, const struct data_alloc *alloc, struct recon_mesh *m, struct mesh_notes *notes)
 {
-    bool normals = r->seen[USE_NX] && r->seen[USE_NY] && r->seen[USE_NZ], rgb = r->seen[USE_R] && r->seen[USE_G] && r->seen[USE_B];
     struct faces f = { 0 };
     struct text body = r->t;
+    int rc = -1;
 
-    if (check_size(r) || mesh_arrays(m, r->vertices, normals, rgb, alloc, r->fault))
+    if (mesh_arrays(m, r->vertices, r->seen[USE_NX], r->seen[USE_R], alloc, r->fault))
         return -1;
-    if (read_body(r, m, &f))
-        goto fail;
+    if (ply_vertex_arrays(r, alloc, m) || read_body(r, m, &f))
+        goto out;
     notes->polygons = f.polygons;
-    if (!has_faces(r))
-        return 0;
-    if (mesh_indices(m, f.n, alloc, r->fault))
-        return -1;
-    r->t = body;
-    f = (struct faces){ .to = m->index };
-    if (read_body(r, NULL, &f) == 0)
-        return 0;
-fail:
-    mesh_drop(m, alloc);
-    return -1;
+    rc = 0;
+    if (ply_has_faces(r)) {
+        rc = mesh_indices(m, f.n, alloc, r->fault) || ply_face_arrays(r, alloc, m, f.polygons, f.uvs, f.rows) ? -1 : 0;
+        r->t = body;
+        f.n = f.polygons = f.uvs = f.rows = 0;
+        f.m = m;
+        rc = rc || read_body(r, NULL, &f) || ply_textures(r, alloc, m) ? -1 : 0;
+    }
+out:
+    free(f.corner.v);
+    free(f.uv.v);
+    if (rc)
+        mesh_drop(m, alloc);
+    return rc;
 }
 
-int ply_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret,
+int ply_parse(const char *path, const struct load *text, const struct geom_options *options, const struct data_alloc *alloc, struct recon_mesh *ret,
               struct mesh_notes *notes, struct fault *fault)
 {
     struct ply *r = xcalloc(1, sizeof(*r));
@@ -430,13 +346,16 @@ int ply_parse(const char *path, const struct load *text, const struct data_alloc
 
     r->path = path;
     r->load = text;
+    r->options = options;
     r->fault = fault;
     r->t = (struct text){ text->s, text->s + text->n, 1 };
-    rc = text->n >= 3 && memcmp(text->s, "ply", 3) == 0 ? read_header(r) : bad(r, NULL, "a PLY file begins with 'ply'");
+    rc = text->n >= 3 && memcmp(text->s, "ply", 3) == 0 ? ply_header(r) : ply_bad(r, NULL, "a PLY file begins with 'ply'");
     if (rc == 0)
         rc = read_all(r, alloc, &m, notes);
     if (rc == 0)
         *ret = m;
+    strv_release(&r->textures);
+    extra_free(&r->e);
     free(r);
     return rc;
 }

@@ -273,7 +273,7 @@ static void ply_bytes(void **state)
     const char *body;
 
     (void)state;
-    assert_int_equal(ply_write(path, &m, NULL), 0);
+    assert_int_equal(ply_write(path, &m, NULL, NULL), 0);
     t = get("m.ply");
     assert_true(str_starts(t.s, "ply\nformat binary_little_endian 1.0\n"));
     assert_non_null(body = strstr(t.s, "end_header\n"));
@@ -283,7 +283,7 @@ static void ply_bytes(void **state)
     assert_memory_equal(body + 27 + 24, rgb + 3, 3);
     assert_memory_equal(body + 81 + 1, index, 12);
     str_release(&t);
-    assert_int_equal(ply_write("/nonexistent/m.ply", &m, &err), -1);
+    assert_int_equal(ply_write("/nonexistent/m.ply", &m, NULL, &err), -1);
     assert_int_equal(err.code, CODE_CREATE);
     free(path);
 }

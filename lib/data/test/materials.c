@@ -437,12 +437,122 @@ static void glb_as_it_was(void **state)
     drop(&m);
 }
 
+/* ---- PLY ---- */
+
+static void ply_columns(void **state)
+{
+    static const char text[] =
+        "ply\nformat ascii 1.0\ncomment TextureFile t/a.png\ncomment TextureFile t/none.png\nelement vertex 5\nproperty double quality\n"
+        "property float x\nproperty float y\nproperty float z\nproperty uchar alpha\nproperty float nx\nelement edge 1\nproperty int a\n"
+        "element face 3\nproperty uchar flags\nproperty list uchar float texcoord\nproperty list uchar int vertex_indices\nproperty int texnumber\n"
+        "property list uchar int more\nend_header\n"
+        "0.1 0 0 0 255 1\n1e-300 1 0 0 300 2\n2 1 1 0 -4 3\n3 0 1 0 7 4\n4 5 5 5 8 5\n9\n"
+        "1 8 0 0 1 0 1 1 0 0.25 4 0 1 2 3 1 0\n2 0 3 0 1 4 0 0\n3 6 0.5 0.5 0 0 1 1 3 1 2 4 7 0\n";
+    struct mesh_written w;
+    struct recon_mesh m, b;
+    struct str one, two;
+
+    (void)state;
+    put_text("c.ply", text);
+    read_mesh("c.ply", &m, 1);
+    has(told, "'t/none.png' is not there");
+    has(told, "element edge, more of face are not kept");
+    assert_true(m.faces == 4 && m.uvs == 7 && m.joined[1] == 1 && !m.joined[2] && !m.normals);
+    assert_true(m.uv_index[5] == 3 && m.uv_index[6] == RECON_NONE && m.uv_index[9] == 4);
+    write_mesh("c2.ply", &m, &w);
+    assert_int_equal(w.files.n, 2);
+    assert_int_equal(w.left_out.n, 0);
+    mesh_written_release(&w);
+    read_mesh("c2.ply", &b, 1);
+    assert_true(b.vertices == 5 && b.faces == 4 && b.uvs == 7);
+    assert_memory_equal(b.xyz, m.xyz, 60);
+    assert_memory_equal(b.index, m.index, 48);
+    assert_memory_equal(b.uv, m.uv, 56);
+    assert_memory_equal(b.uv_index, m.uv_index, 48);
+    assert_memory_equal(b.joined, m.joined, 4);
+    write_mesh("c3.ply", &b, &w);
+    mesh_written_release(&w);
+    one = slurp("c2.ply");
+    two = slurp("c3.ply");
+    has(one.s, "comment TextureFile c2-textures/a.png\ncomment TextureFile t/none.png\nelement vertex 5\n");
+    has(one.s, "property float z\nproperty double quality\nproperty uchar alpha\nproperty float nx\nelement face 3\n");
+    has(one.s, "property list uchar int vertex_indices\nproperty list uchar float texcoord\nproperty uchar flags\nproperty int texnumber\nend_header\n");
+    assert_int_equal(one.len, two.len);
+    assert_memory_equal(one.s + one.len - 80, two.s + two.len - 80, 80);
+    {
+        const char *body = strstr(one.s, "end_header\n") + 11;
+        double quality;
+
+        memcpy(&quality, body + 12, 8);
+        assert_true(quality == 0.1);
+        memcpy(&quality, body + 25 + 12, 8);
+        assert_true(quality == 1e-300);
+        assert_int_equal((uint8_t)body[25 + 20], 255); /* 300 is none of a byte */
+        assert_int_equal((uint8_t)body[50 + 20], 0);
+    }
+    str_release(&one);
+    str_release(&two);
+    write_mesh("c.obj", &m, &w);
+    has(w.left_out.v[0], "no place for the properties quality and others of vertices");
+    has(w.left_out.v[1], "no place for the properties flags and texnumber of faces");
+    mesh_written_release(&w);
+    one = slurp("c.obj");
+    has(one.s, "usemtl texture1\nf 1/1 2/2 3/3 4/4\nusemtl texture0\nf 1 2 5\nusemtl\nf 2/5 3/6 5/7\n");
+    str_release(&one);
+    drop(&m);
+    drop(&b);
+}
+
+/* texture coordinates of vertices, and what a PLY cannot say of an OBJ */
+static void ply_textures(void **state)
+{
+    struct mesh_written w;
+    struct recon_mesh m;
+    struct str t;
+
+    (void)state;
+    put_text("st.ply", "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\nproperty float u\n"
+                       "property float v\nelement face 1\nproperty list uchar int vertex_index\nend_header\n0 0 0 0 0.25\n1 0 0 1 0\n0 1 0 0 1\n3 0 1 2\n");
+    read_mesh("st.ply", &m, 1);
+    assert_true(m.uvs == 3 && !m.uv_index && m.uv[1] == 0.25f && !m.extra);
+    write_mesh("st2.ply", &m, &w);
+    mesh_written_release(&w);
+    t = slurp("st2.ply");
+    has(t.s, "property float z\nproperty float s\nproperty float t\nelement face 1\n");
+    str_release(&t);
+    write_mesh("st.obj", &m, &w);
+    mesh_written_release(&w);
+    t = slurp("st.obj");
+    has(t.s, "vt 0 0.25\n");
+    has(t.s, "f 1/1 2/2 3/3\n");
+    str_release(&t);
+    drop(&m);
+    put_text("g.mtl", "newmtl wood\nKd 1 0 0\nmap_Kd t/a.png\nnewmtl glass\nd 0.5\n");
+    put_text("p.obj", LIBRARY("g.mtl") BOX "o x\nf 1/1/1 2/2/1 3/3/1\nusemtl wood\nf 1/1 3/3 4/4 5/1\nusemtl glass\nf 1 2 5\n");
+    read_mesh("p.obj", &m, 1);
+    write_mesh("p.ply", &m, &w);
+    assert_int_equal(w.left_out.n, 3);
+    has(w.left_out.v[0], "PLY names textures alone");
+    has(w.left_out.v[1], "no place for objects");
+    has(w.left_out.v[2], "no place for normals of corners");
+    mesh_written_release(&w);
+    drop(&m);
+    read_mesh("p.ply", &m, 1);
+    assert_true(m.faces == 4 && m.joined[2] && m.uvs == 7 && m.uv_index[11] == RECON_NONE);
+    write_mesh("p2.obj", &m, &w);
+    mesh_written_release(&w);
+    t = slurp("p2.obj");
+    has(t.s, "usemtl\nf 1/1 2/2 3/3\nusemtl texture0\nf 1/4 3/5 4/6 5/7\nusemtl\nf 1 2 5\n");
+    str_release(&t);
+    drop(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(library), cmocka_unit_test(library_refused),    cmocka_unit_test(obj_and_mtl),     cmocka_unit_test(again_and_again),
         cmocka_unit_test(plain),   cmocka_unit_test(normals_of_corners), cmocka_unit_test(turned_polygons),
-        cmocka_unit_test(obj_to_glb), cmocka_unit_test(glb_as_it_was),
+        cmocka_unit_test(obj_to_glb), cmocka_unit_test(glb_as_it_was), cmocka_unit_test(ply_columns), cmocka_unit_test(ply_textures),
     };
 
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

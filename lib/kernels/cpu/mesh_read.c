@@ -41,14 +41,14 @@ static char *input_path(struct recon_ctx *ctx, const char *file, const char *con
 }
 
 /* The file itself, then what its bytes can become: a corner of a polygon is a triangle of twelve bytes, in an OBJ of 37 with those of
- * its texture coordinates and normals, and takes at least two bytes of text or one of a binary PLY; a mark of 16 bytes takes
+ * its texture coordinates and normals, and takes at least two bytes of text or one of a binary PLY (25 with those of texture coordinates); a mark of 16 bytes takes
  * two ("g"); LZF makes up to 88 bytes of one; glb_parse keeps below 40, images and their JSON below 4. */
 static uint64_t growth_of(const char *path)
 {
     static const struct {
         const char *suffix;
         uint64_t most;
-    } rows[] = { { ".ply", 13 }, { ".glb", 45 }, { ".npy", 13 }, { ".pcd", 177 }, { ".obj", 20 } };
+    } rows[] = { { ".ply", 27 }, { ".glb", 45 }, { ".npy", 13 }, { ".pcd", 177 }, { ".obj", 20 } };
 
     for (size_t i = 0; i < COUNT(rows); i++)
         if (str_ends(path, rows[i].suffix))
@@ -207,7 +207,7 @@ static int points_write_run(struct recon_ctx *ctx, const void *const *in, const 
     (void)out;
     if (rc == 0 && !str_ends(path, ".ply"))
         rc = ctx->host->fail(ctx, CODE_USAGE, NULL, "file", "file '%s' must end in .ply", p[POINTS_WRITE_FILE].s);
-    if (rc == 0 && ply_write(path, &m, &err))
+    if (rc == 0 && ply_write(path, &m, NULL, &err))
         rc = ctx->host->fail(ctx, err.code, NULL, path, "%s", err.text);
     if (rc == 0)
         ctx->host->output(ctx, path);

@@ -53,7 +53,7 @@ static int selftest(struct recon_ctx *ctx)
         return ctx->host->fail(ctx, CODE_CREATE, NULL, dir,
                                "cannot create a folder in /tmp for the self-test");
     path = path_join(dir, "mesh.ply");
-    rc = ply_write(path, &m, &err) || file_read(path, 4096, &t, &err);
+    rc = ply_write(path, &m, NULL, &err) || file_read(path, 4096, &t, &err);
     if (rc)
         ctx->host->fail(ctx, CODE_INTERNAL, NULL, path, "%s", err.text);
     else if (t.len < 49 || memcmp(t.s + t.len - 49, xyz, 36) || t.s[t.len - 13] != 3 ||
