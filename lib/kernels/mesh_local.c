@@ -116,6 +116,17 @@ int normals_bound(struct recon_ctx *ctx, const void *const *in, const struct rec
     return 0;
 }
 
+void subdivide_cost(uint64_t v, uint64_t f, uint64_t edges, bool first, struct recon_cost *cost)
+{
+    uint64_t input = first ? 0 : 15 * v + 12 * f; /* the caller's */
+    uint64_t bytes = input + topo_bytes(v, f) + 12 * v + 8 * edges + 15 * (v + edges) + 48 * f + 4096;
+
+    cost->host_bytes = bytes > cost->host_bytes ? bytes : cost->host_bytes;
+    cost->moved_bytes = 12 * (v + f) + 18 * f + 48 * f;
+    cost->flops = 40 * f;
+    cost->items = 4 * f;
+}
+
 int subdivide_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
 {
     const struct recon_mesh *m = in[0];
@@ -130,11 +141,7 @@ int subdivide_bound(struct recon_ctx *ctx, const void *const *in, const struct r
         v += 3 * f; /* edges at most */
         f *= 4;
     }
-    /* the last level: its input, edges, neighbours and result */
-    cost->host_bytes = 15 * v + 12 * f + topo_bytes(v, f) + 9 * v + 24 * f + 15 * (v + 3 * f) + 48 * f + 512;
-    cost->moved_bytes = 12 * (v + f) + 18 * f + 48 * f;
-    cost->flops = 40 * f;
-    cost->items = 4 * f;
+    subdivide_cost(v, f, 3 * f, p[MESH_SUBDIVIDE_LEVELS].i < 2, cost);
     return 0;
 }
 

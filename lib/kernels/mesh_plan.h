@@ -161,6 +161,8 @@ KERN_HD double loop_beta(uint64_t n)
 /* recon_kernel.bound and .shape; a level more than 32-bit numbers hold is refused; self-tests on the octahedron. */
 int smooth_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
 int normals_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
+/* A level: vertices, faces and edges before it; first: its input is the caller's. host_bytes grows to it where it is less. */
+void subdivide_cost(uint64_t vertices, uint64_t faces, uint64_t edges, bool first, struct recon_cost *cost);
 int subdivide_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
 int subdivide_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
 int same_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);

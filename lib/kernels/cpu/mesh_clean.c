@@ -1,14 +1,8 @@
 #include "config.h"
-#include "kernels/cpu/mesh_cpu.h"
+#include "kernels/cpu/clean.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-struct clean {
-    struct recon_ctx *ctx;
-    struct recon_mesh m;
-    uint64_t merged, degenerate, repeated, non_manifold, split, turned, small, unused;
-};
 
 static uint32_t hash_place(const float *p)
 {
@@ -134,98 +128,6 @@ static int mark_non_manifold(struct clean *c, const struct topo *t, uint8_t *gon
     }
     c->ctx->host->free(c->ctx, s);
     return 0;
-}
-
-/* room for more vertices, which are copies: copies[i] is what vertex n + i is one of */
-static int grow(struct clean *c, const uint32_t *copies, uint64_t more)
-{
-    struct recon_mesh *m = &c->m, g = *m;
-    uint64_t n = m->vertices;
-    const struct recon_host *host = c->ctx->host;
-
-    g.xyz = host->alloc(c->ctx, 12 * (n + more));
-    g.normals = m->normals ? host->alloc(c->ctx, 12 * (n + more)) : NULL;
-    g.rgb = m->rgb ? host->alloc(c->ctx, 3 * (n + more)) : NULL;
-    if (!g.xyz || (m->normals && !g.normals) || (m->rgb && !g.rgb)) {
-        host->free(c->ctx, g.xyz);
-        host->free(c->ctx, g.normals);
-        host->free(c->ctx, g.rgb);
-        return -1;
-    }
-    for (uint64_t i = 0; i < n + more; i++) {
-        uint64_t from = i < n ? i : copies[i - n];
-
-        memcpy(g.xyz + 3 * i, m->xyz + 3 * from, 12);
-        if (g.normals)
-            memcpy(g.normals + 3 * i, m->normals + 3 * from, 12);
-        if (g.rgb)
-            memcpy(g.rgb + 3 * i, m->rgb + 3 * from, 3);
-    }
-    g.vertices = n + more;
-    host->free(c->ctx, m->xyz);
-    host->free(c->ctx, m->normals);
-    host->free(c->ctx, m->rgb);
-    *m = g;
-    return 0;
-}
-
-/* The fan of a vertex's lowest corner keeps it; each other gets a copy at the end, in the order of their lowest corners.
- * corner: of each, the lowest of its fan; to: the fan's vertex, at that corner */
-static int part_fans(struct clean *c, const struct topo *t, uint32_t *corner, uint8_t *fans, uint32_t *to)
-{
-    uint32_t *copies = NULL, more = 0, n = 0;
-    int rc;
-
-    topo_fans(t, corner, fans);
-    for (uint32_t h = 0; h < 3 * t->faces; h++)
-        more += t->edge_of[h] != TOPO_NONE && corner[h] == h && fans[t->index[h]] > 1;
-    if (more == 0)
-        return 0;
-    if (c->m.vertices + more >= UINT32_MAX)
-        return c->ctx->host->fail(c->ctx, CODE_DATA, NULL, "mesh", "%llu vertices and a copy for each of %u fans are more than %u",
-                                  (unsigned long long)c->m.vertices, more, UINT32_MAX);
-    if (!(copies = c->ctx->host->alloc(c->ctx, 4 * (uint64_t)more)))
-        return -1;
-    for (uint32_t h = 0; h < 3 * t->faces; h++) {
-        uint32_t v = t->index[h];
-
-        if (t->edge_of[h] == TOPO_NONE || fans[v] < 2)
-            continue;
-        if (set_root(corner, h) == h) { /* its fan's first corner: fans 3 says that one has the vertex already */
-            to[h] = fans[v] == 2 ? v : (uint32_t)c->m.vertices + n;
-            if (fans[v] > 2)
-                copies[n++] = v;
-            fans[v] = 3;
-        }
-        c->m.index[h] = to[set_root(corner, h)];
-    }
-    c->split = n;
-    rc = grow(c, copies, n);
-    c->ctx->host->free(c->ctx, copies);
-    return rc;
-}
-
-static int split(struct clean *c)
-{
-    const struct recon_host *host = c->ctx->host;
-    uint32_t *corner = host->alloc(c->ctx, 12 * c->m.faces + 4), *to = host->alloc(c->ctx, 12 * c->m.faces + 4), *index = NULL;
-    uint8_t *fans = host->alloc(c->ctx, c->m.vertices + 1);
-    struct topo t = { 0 };
-    int rc = corner && to && fans ? topo_build(c->ctx, &c->m, &t) : -1;
-
-    if (rc == 0 && !(index = host->alloc(c->ctx, 12 * c->m.faces + 4)))
-        rc = -1;
-    if (rc == 0) {
-        memcpy(index, c->m.index, 12 * c->m.faces); /* the faces as they were, while they change */
-        t.index = index;
-        rc = part_fans(c, &t, corner, fans, to);
-    }
-    topo_release(c->ctx, &t);
-    host->free(c->ctx, corner);
-    host->free(c->ctx, to);
-    host->free(c->ctx, fans);
-    host->free(c->ctx, index);
-    return rc;
 }
 
 static void turn_face(uint32_t *v)
@@ -434,11 +336,35 @@ static int steps(struct clean *c, const struct recon_value *p, uint8_t *gone)
         return -1;
     if (p[MESH_CLEAN_ORIENT].i == MESH_CLEAN_OUTWARD && orient(c))
         return -1;
-    if (p[MESH_CLEAN_SPLIT].i && split(c)) /* after the faces lie as they stay: its order is that of their corners */
+    if (p[MESH_CLEAN_SPLIT].i && clean_fans(c)) /* after the faces lie as they stay: its order is that of their corners */
         return -1;
     if ((p[MESH_CLEAN_MIN_FACES].i || p[MESH_CLEAN_LARGEST].i) && drop_parts(c, p, gone))
         return -1;
     return p[MESH_CLEAN_UNUSED].i ? drop_unused(c) : 0;
+}
+
+static uint64_t greatest(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* copies: of vertices, where fans are parted */
+static void cost_of(const struct recon_mesh *m, const struct recon_value *p, uint64_t copies, struct recon_cost *cost)
+{
+    uint64_t v = m->vertices, f = m->faces, vertex = p[MESH_CLEAN_MERGE].i ? 15 : 27;
+    uint64_t most = 24 * v + 64; /* components: two tables, and a list of them; or merging: slots, two to four a vertex, and a table */
+
+    if (p[MESH_CLEAN_REPEATED].i || p[MESH_CLEAN_NON_MANIFOLD].i)
+        most = greatest(most, topo_bytes(v, f) + 16 * f + 16); /* and the faces of one edge */
+    if (p[MESH_CLEAN_ORIENT].i == MESH_CLEAN_OUTWARD)
+        most = greatest(most, topo_bytes(v, f) + 5 * f);
+    if (p[MESH_CLEAN_SPLIT].i) { /* corners and fans; then the copies beside them, then the vertices twice */
+        most = greatest(most, v + 12 * f + greatest(topo_bytes(v, f), 12 * f + 4 * copies) + 64);
+        most = greatest(most, 4 * copies + vertex * (v + copies));
+    }
+    cost->host_bytes = vertex * (v + copies) + 13 * f + most + 4096;
+    cost->moved_bytes = 54 * v + 72 * f;
+    cost->items = f;
 }
 
 static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
@@ -446,23 +372,8 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     const struct recon_mesh *m = in[0];
 
     (void)ctx;
-    if (!m)
-        return 0;
-    /* the copy, flags and two tables; parting fans: three tables of corners and at worst a vertex a corner, twice while they move */
-    cost->host_bytes = 47 * m->vertices + 37 * m->faces + 64 + topo_bytes(m->vertices, m->faces);
-    if (p[MESH_CLEAN_SPLIT].i)
-        cost->host_bytes += 28 * m->vertices + 36 * m->faces + 31 * 3 * m->faces;
-    cost->moved_bytes = 54 * m->vertices + 72 * m->faces;
-    cost->items = m->faces;
-    return 0;
-}
-
-static int check_indices(struct recon_ctx *ctx, const struct recon_mesh *m)
-{
-    for (uint64_t i = 0; i < 3 * m->faces; i++)
-        if (m->index[i] >= m->vertices)
-            return ctx->host->fail(ctx, CODE_DATA, "face-index-out-of-range", "mesh", "face %llu names vertex %u, %llu are there",
-                                   (unsigned long long)(i / 3), m->index[i], (unsigned long long)m->vertices);
+    if (m) /* at worst a vertex a corner */
+        cost_of(m, p, p[MESH_CLEAN_SPLIT].i ? 3 * m->faces : 0, cost);
     return 0;
 }
 
@@ -473,7 +384,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     uint8_t *gone = ctx->host->alloc(ctx, m->faces);
     int rc = -1;
 
-    if (gone && check_indices(ctx, m) == 0 && mesh_copy(ctx, m, !p[MESH_CLEAN_MERGE].i, true, &c.m) == 0)
+    if (gone && indices_fit(ctx, m) == 0 && mesh_copy(ctx, m, !p[MESH_CLEAN_MERGE].i, true, &c.m) == 0)
         rc = steps(&c, p, gone);
     ctx->host->free(ctx, gone);
     if (rc == 0 && c.m.faces == 0)
@@ -487,7 +398,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
                    "components; %llu vertices added where fans met; %llu faces turned; %llu unused vertices removed",
                    (unsigned long long)c.merged, (unsigned long long)c.degenerate, (unsigned long long)c.repeated,
                    (unsigned long long)c.non_manifold, (unsigned long long)c.small, (unsigned long long)c.split, (unsigned long long)c.turned, (unsigned long long)c.unused);
-    bound(ctx, in, p, cost);
+    cost_of(m, p, c.split, cost);
     *(struct recon_mesh *)out[0] = c.m;
     return 0;
 }

@@ -13,16 +13,16 @@ struct fill {
     struct recon_ctx *ctx;
     const struct recon_mesh *m;
     struct topo t;
-    uint64_t border, most;
+    uint64_t border, longest, room, most; /* edges of borders; of one loop at most; new faces at most */
     uint8_t *walked;    /* a half-edge */
     uint32_t *place;    /* of a vertex: where the path has it, if it has */
     uint32_t *border_h; /* half-edges of the whole loop */
     uint32_t *path;     /* those of them that are not cut off yet, no vertex twice */
     uint32_t *loop;     /* vertices of the loop to fill, in the order of the new faces */
-    uint64_t *added;    /* diagonals, open addressing, 0: free */
+    uint64_t *added;    /* diagonals, open addressing, 0: free; half of it at most is full */
     uint64_t slots;
     uint32_t *face;     /* new faces */
-    uint64_t faces, filled, too_long, cut, blocked, broken;
+    uint64_t faces, widest, filled, too_long, cut, blocked, broken;
 };
 
 static bool is_border(const struct topo *t, uint32_t h)
@@ -59,10 +59,10 @@ static uint64_t edge_key(const struct topo *t, uint64_t e)
 
 static uint64_t slot_of(const struct fill *f, uint64_t key)
 {
-    uint64_t i = (key * 0x9e3779b97f4a7c15ull >> 20) & (f->slots - 1);
+    uint64_t i = (key * 0x9e3779b97f4a7c15ull >> 32) * f->slots >> 32;
 
     while (f->added[i] && f->added[i] != key)
-        i = (i + 1) & (f->slots - 1);
+        i = i + 1 < f->slots ? i + 1 : 0;
     return i;
 }
 
@@ -115,31 +115,31 @@ static void add_diagonal(struct fill *f, uint32_t a, uint32_t b)
 
 /* ---- least area ---- */
 
-struct table {
-    double weight[DP_MAX * DP_MAX];
-    uint16_t by[DP_MAX * DP_MAX];
+struct table { /* n x n */
+    double *weight;
+    uint16_t *by;
 };
 
-static void weigh(const struct fill *f, const uint32_t *v, uint32_t n, struct table *t)
+static void weigh(const struct fill *f, const uint32_t *v, uint32_t n, const struct table *t)
 {
     for (uint32_t i = 0; i + 1 < n; i++)
-        t->weight[i * DP_MAX + i + 1] = 0;
+        t->weight[i * n + i + 1] = 0;
     for (uint32_t span = 2; span < n; span++)
         for (uint32_t i = 0, j; (j = i + span) < n; i++) {
             double best = INFINITY;
             bool diagonal = !(i == 0 && j == n - 1);
 
-            t->by[i * DP_MAX + j] = 0;
+            t->by[i * n + j] = 0;
             for (uint32_t k = i + 1; (!diagonal || !is_edge(f, v[i], v[j])) && k < j; k++) {
-                double w = t->weight[i * DP_MAX + k] + t->weight[k * DP_MAX + j];
+                double w = t->weight[i * n + k] + t->weight[k * n + j];
 
                 if (w < best && (w += area(f->m, v[i], v[k], v[j])) < best) {
                     best = w;
-                    t->by[i * DP_MAX + j] = (uint16_t)k;
+                    t->by[i * n + j] = (uint16_t)k;
                 }
                 diagonal = false; /* asked once */
             }
-            t->weight[i * DP_MAX + j] = best;
+            t->weight[i * n + j] = best;
         }
 }
 
@@ -151,7 +151,7 @@ static void take(struct fill *f, const uint32_t *v, const struct table *t, uint3
     stack[top++] = 0;
     stack[top++] = (uint16_t)(n - 1);
     while (top) {
-        uint32_t j = stack[--top], i = stack[--top], k = t->by[i * DP_MAX + j];
+        uint32_t j = stack[--top], i = stack[--top], k = t->by[i * n + j];
 
         add_face(f, v[i], v[k], v[j]);
         if (!(i == 0 && j == n - 1))
@@ -227,18 +227,22 @@ static int triangulate_long(struct fill *f, uint32_t n, bool *done)
 
 static int triangulate(struct fill *f, uint32_t n, bool *done)
 {
-    struct table *t;
+    struct table t;
 
+    f->widest = n > f->widest ? n : f->widest;
     if (n > DP_MAX)
         return triangulate_long(f, n, done);
-    if (!(t = f->ctx->host->alloc(f->ctx, sizeof(*t))))
-        return -1;
-    weigh(f, f->loop, n, t);
-    *done = isfinite(t->weight[n - 1]);
-    if (*done)
-        take(f, f->loop, t, n);
-    f->ctx->host->free(f->ctx, t);
-    return 0;
+    t.weight = f->ctx->host->alloc(f->ctx, 8 * (uint64_t)n * n);
+    t.by = t.weight ? f->ctx->host->alloc(f->ctx, 2 * (uint64_t)n * n) : NULL;
+    if (t.by) {
+        weigh(f, f->loop, n, &t);
+        *done = isfinite(t.weight[n - 1]);
+        if (*done)
+            take(f, f->loop, &t, n);
+    }
+    f->ctx->host->free(f->ctx, t.weight);
+    f->ctx->host->free(f->ctx, t.by);
+    return t.by ? 0 : -1;
 }
 
 /* ---- loops ---- */
@@ -321,6 +325,15 @@ static int fill_all(struct fill *f)
     return 0;
 }
 
+/* n faces joined by edges have n + 2 border edges at most, and so no longer loop; a face on its own is no hole, so that no more
+ * faces come in than are there, and no more diagonals */
+static void set_room(struct fill *f, uint64_t border)
+{
+    f->longest = (border < f->m->faces ? border : f->m->faces) + 2;
+    f->room = (border < f->m->faces ? border : f->m->faces) + 1;
+    f->slots = 2 * f->room + 14;
+}
+
 static int prepare(struct fill *f)
 {
     const struct recon_host *host = f->ctx->host;
@@ -329,12 +342,11 @@ static int prepare(struct fill *f)
         return -1;
     for (uint32_t e = 0; e < f->t.edges; e++)
         f->border += topo_count(&f->t, e) == 1;
-    for (f->slots = 16; f->slots < 4 * f->border; f->slots *= 2)
-        ;
+    set_room(f, f->border);
     if (!(f->walked = host->alloc(f->ctx, 3 * f->m->faces)) || !(f->place = host->alloc(f->ctx, 4 * f->m->vertices)) ||
-        !(f->border_h = host->alloc(f->ctx, 4 * f->border + 4)) || !(f->path = host->alloc(f->ctx, 4 * f->border + 4)) ||
-        !(f->loop = host->alloc(f->ctx, 4 * f->border + 4)) || !(f->added = host->alloc(f->ctx, 8 * f->slots)) ||
-        !(f->face = host->alloc(f->ctx, 12 * f->border + 12)))
+        !(f->border_h = host->alloc(f->ctx, 4 * f->longest)) || !(f->path = host->alloc(f->ctx, 4 * f->longest)) ||
+        !(f->loop = host->alloc(f->ctx, 4 * f->longest)) || !(f->added = host->alloc(f->ctx, 8 * f->slots)) ||
+        !(f->face = host->alloc(f->ctx, 12 * f->room)))
         return -1;
     memset(f->walked, 0, 3 * f->m->faces);
     memset(f->place, 0, 4 * f->m->vertices);
@@ -342,11 +354,23 @@ static int prepare(struct fill *f)
     return 0;
 }
 
+/* what the search took goes before the result comes */
+static void give_back(struct fill *f)
+{
+    topo_release(f->ctx, &f->t);
+    for (void **x = (void *[]){ f->walked, f->place, f->border_h, f->path, f->loop, f->added, f }; *x != f; x++)
+        f->ctx->host->free(f->ctx, *x);
+    f->walked = NULL;
+    f->place = f->border_h = f->path = f->loop = NULL;
+    f->added = NULL;
+}
+
 static int give(struct fill *f, struct recon_mesh *ret)
 {
     struct recon_mesh c;
     uint32_t *index;
 
+    give_back(f);
     if (mesh_copy(f->ctx, f->m, true, true, &c))
         return -1;
     if (!(index = f->ctx->host->alloc(f->ctx, 12 * (c.faces + f->faces)))) {
@@ -376,18 +400,27 @@ static void tell(const struct fill *f)
                           (unsigned long long)f->blocked, (unsigned long long)f->broken);
 }
 
+/* border: edges; faces: new ones; loop: edges of the longest that is filled */
+static void cost_of(struct fill *f, uint64_t border, uint64_t faces, uint64_t loop, struct recon_cost *cost)
+{
+    uint64_t v = f->m->vertices, n = f->m->faces, searching, giving, few = loop < DP_MAX ? loop : DP_MAX;
+
+    set_room(f, border);
+    loop = loop > DP_MAX && 16 * loop > 10 * few * few ? 16 * loop : 10 * few * few;
+    searching = topo_bytes(v, n) + 3 * n + 4 * v + 12 * f->longest + 8 * f->slots + 12 * f->room + loop;
+    giving = 12 * f->room + 27 * v + 24 * n + 12 * faces;
+    cost->host_bytes = (searching > giving ? searching : giving) + 4096;
+    cost->moved_bytes = 12 * v + 72 * n;
+    cost->items = n;
+}
+
 static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
 {
-    const struct recon_mesh *m = in[0];
+    struct fill f = { .m = in[0], .most = (uint64_t)p[MESH_FILL_MAX].i };
 
     (void)ctx;
-    (void)p;
-    if (!m)
-        return 0;
-    /* a border of every edge at worst */
-    cost->host_bytes = topo_bytes(m->vertices, m->faces) + 31 * m->vertices + (15 + 48 + 3 * 92) * m->faces + sizeof(struct table) + 65536;
-    cost->moved_bytes = 12 * m->vertices + 72 * m->faces;
-    cost->items = m->faces;
+    if (f.m) /* borders everywhere at worst */
+        cost_of(&f, 3 * f.m->faces, f.m->faces, f.most < f.m->faces + 2 ? f.most : f.m->faces + 2, cost);
     return 0;
 }
 
@@ -402,16 +435,10 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
         rc = give(&f, out[0]);
     if (rc == 0)
         tell(&f);
-    bound(ctx, in, p, cost);
-    cost->items = f.faces;
-    topo_release(ctx, &f.t);
-    ctx->host->free(ctx, f.walked);
-    ctx->host->free(ctx, f.place);
-    ctx->host->free(ctx, f.border_h);
-    ctx->host->free(ctx, f.path);
-    ctx->host->free(ctx, f.loop);
-    ctx->host->free(ctx, f.added);
+    give_back(&f);
     ctx->host->free(ctx, f.face);
+    cost_of(&f, f.border, f.faces, f.widest, cost);
+    cost->items = f.faces;
     return rc;
 }
 

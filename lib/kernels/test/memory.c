@@ -1,5 +1,5 @@
 /* What kernels say they take before a run against what they took, counted at each allocation: never more, and for the dense ones
- * not above one and a half times as much. What a run says afterwards is no less than its result. */
+ * not above one and a half times as much. What a run says afterwards is what it took, to a fifth. */
 #include "config.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,8 +12,8 @@
 
 static const struct recon_module *cpu;
 
-/* Runs it; out is released by the caller. Gives bound / peak. */
-static double run_kernel(struct test_ctx *t, const char *name, const void *const *in, struct recon_value *p, void *const *out)
+/* Runs it; out is released by the caller. Gives bound / peak; ret_after: what is said after the run, when all is counted, / peak. */
+static double run_counted(struct test_ctx *t, const char *name, const void *const *in, struct recon_value *p, void *const *out, double *ret_after)
 {
     const struct recon_kernel *k = test_kernel(cpu, name);
     struct recon_cost most = { 0 }, cost = { 0 };
@@ -26,10 +26,17 @@ static double run_kernel(struct test_ctx *t, const char *name, const void *const
         fail_msg("%s: %s", name, t->text);
     peak = t->peak - before;
     share = (double)most.host_bytes / (double)peak;
-    print_message("# %s: %.1f MiB were said, %.1f MiB taken: %.2f\n", name, (double)most.host_bytes / 1048576, (double)peak / 1048576, share);
+    *ret_after = (double)cost.host_bytes / (double)peak;
+    print_message("# %s: %.1f MiB were said, %.1f MiB taken: %.2f; counted: %.2f\n", name, (double)most.host_bytes / 1048576,
+                  (double)peak / 1048576, share, *ret_after);
     if (peak > most.host_bytes + 8 * 4096) /* malloc makes whole pages of large arrays */
         fail_msg("%s took %llu bytes, %llu were said", name, (unsigned long long)peak, (unsigned long long)most.host_bytes);
     return share;
+}
+
+static double run_kernel(struct test_ctx *t, const char *name, const void *const *in, struct recon_value *p, void *const *out)
+{
+    return run_counted(t, name, in, p, out, &(double){ 0 });
 }
 
 static void volumes(void **state)
@@ -102,34 +109,41 @@ static void voxels(void **state)
     free(in.xyz);
 }
 
+/* counted kernels: what cannot be known before, borders and fans, is taken at its worst; afterwards it is known */
 static void meshes(void **state)
 {
     static const struct {
         const char *name;
-        double most;
-    } cases[] = { { MESH_SMOOTH_NAME, 1.5 },    { MESH_NORMALS_NAME, 1.5 }, { MESH_SUBDIVIDE_NAME, INFINITY }, { MESH_TRANSFORM_NAME, 1.5 },
-                  { MESH_CLEAN_NAME, INFINITY }, { MESH_FILL_NAME, INFINITY }, { MESH_SIMPLIFY_NAME, INFINITY } };
-    struct recon_mesh m = sphere(96), a;
+        double most, after;
+    } cases[] = { { MESH_SMOOTH_NAME, 1.5, 1.5 },   { MESH_NORMALS_NAME, 1.5, 1.1 }, { MESH_SUBDIVIDE_NAME, 1.5, 1.1 },
+                  { MESH_TRANSFORM_NAME, 1.5, 1.1 }, { MESH_CLEAN_NAME, 2, 1.2 },     { MESH_FILL_NAME, 2.5, 1.2 },
+                  { MESH_SIMPLIFY_NAME, 1.5, 1.2 } };
     int wide = 0;
 
     (void)state;
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        struct recon_value *p = test_params(test_kernel(cpu, cases[i].name));
-        struct test_ctx t;
-        double share;
+    for (int holes = 0; holes < 2; holes++)
+        for (size_t i = 0; i < COUNT(cases); i++) {
+            struct recon_value *p = test_params(test_kernel(cpu, cases[i].name));
+            struct recon_mesh m = sphere(96), a = { 0 };
+            uint64_t k = 0;
+            double share, after;
+            struct test_ctx t;
 
-        test_ctx_init(&t, NULL, NULL, 2);
-        if (str_eq(cases[i].name, MESH_SIMPLIFY_NAME))
-            p[MESH_SIMPLIFY_FACES].i = 1000;
-        a = (struct recon_mesh){ 0 };
-        share = run_kernel(&t, cases[i].name, (const void *[]){ &m, NULL }, p, (void *[]){ &a, NULL });
-        wide += !(share < cases[i].most);
-        test_slot_free(&t, RECON_MESH, &a);
-        assert_int_equal(t.live, 0);
-        free(p);
-    }
+            for (uint64_t f = 0; holes && f < m.faces; f++)
+                if (f % 7)
+                    memmove(m.index + 3 * k++, m.index + 3 * f, 12);
+            m.faces = holes ? k : m.faces;
+            test_ctx_init(&t, NULL, NULL, 2);
+            if (str_eq(cases[i].name, MESH_SIMPLIFY_NAME))
+                p[MESH_SIMPLIFY_FACES].i = 1000;
+            share = run_counted(&t, cases[i].name, (const void *[]){ &m, NULL }, p, (void *[]){ &a, NULL }, &after);
+            wide += !(share < cases[i].most && after < cases[i].after && after > 0.99);
+            test_slot_free(&t, RECON_MESH, &a);
+            assert_int_equal(t.live, 0);
+            free_mesh(&m);
+            free(p);
+        }
     assert_int_equal(wide, 0); /* the shares stand above */
-    free_mesh(&m);
 }
 
 int main(void)
