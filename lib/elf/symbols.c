@@ -6,6 +6,10 @@
 
 enum found { MISSING, FOUND, UNVERSIONED };
 struct provider { const struct symtab *t; const struct library *lib; };
+struct hint { /* of a version that an object asks for */
+    bool ordered; /* it counts which of several definitions comes first */
+    size_t place; /* in scope, of the library that should have it; SIZE_MAX unknown */
+};
 struct lookup {
     struct symbols *s;
     const struct closure *c;
@@ -14,7 +18,7 @@ struct lookup {
     size_t *place;                              /* of c's objects in scope; SIZE_MAX: not there */
     size_t *edges;                              /* the first edge of each of c's objects */
     struct { size_t *v; size_t n, cap; } near;  /* places of what the object in turn needs, the last one that served first */
-    struct { bool *v; size_t n, cap; } ordered; /* its versions: does it count which of several definitions comes first? */
+    struct { struct hint *v; size_t n, cap; } hints; /* of its versions */
     struct symbol_misses *out;
 };
 
@@ -25,13 +29,21 @@ static bool is_unversioned(const struct provider *p, const char *file)
            (str_eq(p->lib->soname, file) || str_eq(p->lib->object.soname, file));
 }
 
-/* In what the object itself needs most symbols are found; the one that served last is asked first. */
-static bool search_near(struct lookup *l, const struct wanted *w, size_t skip)
+static bool offers(const struct lookup *l, size_t place, const struct wanted *w, size_t skip)
 {
+    return place != SIZE_MAX && place >= skip && symtab_offers(l->scope.v[place].t, w);
+}
+
+/* Where the version leads, or else in what the object itself needs most symbols are found; the one that served last is asked
+ * first. */
+static bool search_near(struct lookup *l, const struct wanted *w, size_t skip, size_t likely)
+{
+    if (offers(l, likely, w, skip))
+        return true;
     for (size_t i = 0; i < l->near.n; i++) {
         size_t place = l->near.v[i];
 
-        if (place < skip || !symtab_offers(l->scope.v[place].t, w))
+        if (place == likely || !offers(l, place, w, skip))
             continue;
         l->near.v[i] = l->near.v[0];
         l->near.v[0] = place;
@@ -41,13 +53,13 @@ static bool search_near(struct lookup *l, const struct wanted *w, size_t skip)
 }
 
 /* skip: 1 for a copy relocation, which looks for what it copies from, beyond the program. */
-static enum found search_scope(struct lookup *l, const struct wanted *w, size_t skip, bool ordered)
+static enum found search_scope(struct lookup *l, const struct wanted *w, size_t skip, struct hint h)
 {
-    if (!ordered && search_near(l, w, skip))
+    if (!h.ordered && search_near(l, w, skip, h.place))
         return FOUND;
     for (size_t i = skip; i < l->scope.n; i++)
         if (symtab_offers(l->scope.v[i].t, w))
-            return ordered && is_unversioned(&l->scope.v[i], w->version->file) ? UNVERSIONED : FOUND;
+            return h.ordered && is_unversioned(&l->scope.v[i], w->version->file) ? UNVERSIONED : FOUND;
     return MISSING;
 }
 
@@ -64,7 +76,8 @@ static void miss(struct lookup *l, size_t object, const struct wanted *w, enum f
 /* One symbol that relocations of the object refer to, in the ways of `how`. */
 static void look_up(struct lookup *l, size_t object, const struct symtab *t, size_t i, uint8_t how)
 {
-    bool copy = (how & REF_COPY) != 0, hidden, ordered;
+    bool copy = (how & REF_COPY) != 0, hidden;
+    struct hint h = { false, SIZE_MAX };
     enum found found;
     struct wanted w = { 0 };
     struct symbol x;
@@ -76,16 +89,17 @@ static void look_up(struct lookup *l, size_t object, const struct symtab *t, siz
     w.version = l->c->musl ? NULL : symtab_version(t, i, &hidden);
     l->out->references++;
     w.gnu_hash = symbol_gnu_hash(w.name);
-    ordered = w.version && l->ordered.v[w.version - t->versions.v];
+    if (w.version)
+        h = l->hints.v[w.version - t->versions.v];
     if (how & (REF_DATA | REF_COPY)) {
-        found = search_scope(l, &w, copy, ordered);
+        found = search_scope(l, &w, copy, h);
         if (found != FOUND) {
             miss(l, object, &w, found, false);
             return;
         }
     }
     w.call = true;
-    if (how & REF_CALL && (found = search_scope(l, &w, 0, ordered)) != FOUND)
+    if (how & REF_CALL && (found = search_scope(l, &w, 0, h)) != FOUND)
         miss(l, object, &w, found, !t->bind_now && !l->c->musl);
 }
 
@@ -128,16 +142,36 @@ static void note_near(struct lookup *l, size_t object)
             *VEC_ADD(&l->near) = l->place[c->edges.v[i].to];
 }
 
-/* A version that an object without any is asked for: that object must not come first. */
-static void note_versions(struct lookup *l, const struct symtab *t)
+/* A version that is asked of an object without any: that object must not come first. */
+static struct hint hint_of(const struct lookup *l, size_t object, const char *file)
 {
-    l->ordered.n = 0;
+    const struct closure *c = l->c;
+    struct hint h = { false, SIZE_MAX };
+
+    for (size_t k = 0; !h.ordered && k < l->plain.n; k++)
+        h.ordered = is_unversioned(&l->scope.v[l->plain.v[k]], file);
+    for (size_t i = l->edges[object]; h.place == SIZE_MAX && i < c->edges.n && c->edges.v[i].from == object; i++)
+        if (str_eq(c->edges.v[i].name, file))
+            h.place = l->place[c->edges.v[i].to];
+    return h;
+}
+
+static void note_versions(struct lookup *l, size_t object, const struct symtab *t)
+{
+    const char *before = NULL;
+
+    l->hints.n = 0;
     for (size_t i = 0; i < t->versions.n; i++) {
         const char *file = t->versions.v[i].file;
-        bool *ordered = VEC_ADD(&l->ordered);
+        struct hint *h = VEC_ADD(&l->hints);
 
-        for (size_t k = 0; file && !*ordered && k < l->plain.n; k++)
-            *ordered = is_unversioned(&l->scope.v[l->plain.v[k]], file);
+        if (!file)
+            h->place = SIZE_MAX;
+        else if (str_eq(file, before))
+            *h = h[-1];
+        else
+            *h = hint_of(l, object, file);
+        before = file;
     }
 }
 
@@ -160,7 +194,7 @@ void closure_symbols(struct symbols *s, const struct closure *c, const struct cl
         if (!t->readable)
             ret->unread++;
         note_near(&l, i);
-        note_versions(&l, t);
+        note_versions(&l, i, t);
         for (size_t k = 0; k < t->n_refs; k++)
             if (t->refs[k])
                 look_up(&l, i, t, k, t->refs[k]);
@@ -168,7 +202,7 @@ void closure_symbols(struct symbols *s, const struct closure *c, const struct cl
     free(l.scope.v);
     free(l.plain.v);
     free(l.near.v);
-    free(l.ordered.v);
+    free(l.hints.v);
     free(l.place);
     free(l.edges);
 }
