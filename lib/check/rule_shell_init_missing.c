@@ -38,8 +38,6 @@ static void know(struct reading *r, enum defined d)
 
 static void command(struct reading *r, char *const *w, size_t n, const char *whole, size_t line)
 {
-    if (!n)
-        return;
     if (str_eq(w[0], "source") || str_eq(w[0], "."))
         know(r, sourced(n > 1 ? w[1] : NULL));
     else if (str_eq(w[0], "eval") && (strstr(whole, "hook") || strstr(whole, "conda")))
@@ -95,7 +93,8 @@ static void read_line(struct reading *r, const char *text, size_t line)
         p += *p != 0;
         while (from < w.n && keyword(w.v[from]))
             from++;
-        command(r, w.v + from, w.n - from, text, line);
+        if (from < w.n)
+            command(r, w.v + from, w.n - from, text, line);
         strv_release(&w);
     }
 }
