@@ -69,7 +69,7 @@ static char *grow(struct obj_piece *c, char *buffer, uint64_t room)
 
 void obj_chunks(struct obj_piece *c, bool (*lines)(struct obj_piece *c))
 {
-    uint64_t room = CHUNK, have = 0, at = c->from;
+    uint64_t room = c->to - c->from < CHUNK ? c->to - c->from + 1 : CHUNK, have = 0, at = c->from;
     char *buffer = grow(c, NULL, room), *bigger;
 
     while (buffer && (at < c->to || have)) {

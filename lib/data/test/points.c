@@ -85,6 +85,49 @@ static void doubtful_points(void **state)
     free(path);
 }
 
+static int ascending(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* what is found without sorting is what stands there once sorted */
+static void doubts_of_a_sample(void **state)
+{
+    static const uint64_t counts[] = { 1001, 2000, 65535, 65536, 65537, 200000 };
+    uint32_t seed = 9;
+
+    (void)state;
+    for (size_t round = 0; round < 4 * COUNT(counts); round++) {
+        uint64_t n = counts[round / 4], step = n / 65536 + 1, k = 0, cut;
+        float *xyz = xcalloc(3 * n, 4), *x = xmalloc(n * 4);
+        char want[300];
+
+        for (uint64_t i = 0; i < n; i++) {
+            seed = seed * 1664525 + 1013904223;
+            xyz[3 * i] = (float)(seed >> 8) / (1 << 24);
+            if (round % 4 == 1)
+                xyz[3 * i] = floorf(xyz[3 * i] * 5); /* many equal ones */
+            else if (round % 4 > 1)
+                xyz[3 * i] = (float)(round % 4 == 2 ? i : n - i) / (float)n; /* sorted either way */
+        }
+        xyz[0] = -100; /* step or not, in the sample */
+        for (uint64_t i = 0; i < n; i += step)
+            x[k++] = xyz[3 * i];
+        qsort(x, k, 4, ascending);
+        cut = (uint64_t)((double)k * 0.001);
+        snprintf(want, sizeof(want), "points reach from %.6g to %.6g along x, 99.8 %% of them from %.6g to %.6g", (double)x[0], (double)x[k - 1],
+                 (double)x[cut], (double)x[k - 1 - cut]);
+        doubts[0] = 0;
+        geom_doubts(xyz, n, true, take_doubt, NULL);
+        if (!strstr(doubts, want))
+            fail_msg("%llu points: '%s' is not in '%s'", (unsigned long long)n, want, doubts);
+        free(xyz);
+        free(x);
+    }
+}
+
 static void npy(void **state)
 {
     static const double xyz[6] = { 1, 2, 3, 4, 5, 6 };
@@ -177,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(offsets),
         cmocka_unit_test(doubtful_points),
+        cmocka_unit_test(doubts_of_a_sample),
         cmocka_unit_test(npy),
         cmocka_unit_test(point_files),
     };

@@ -26,10 +26,10 @@ struct recon_mesh mesh_of(uint64_t vertices, uint64_t faces)
 
 void free_mesh(struct recon_mesh *m)
 {
-    free(m->xyz);
-    free(m->normals);
-    free(m->rgb);
-    free(m->index);
+    struct recon_array a[RECON_ARRAYS_MAX];
+
+    for (int n = recon_slot_arrays(RECON_MESH, m, a); n > 0; n--)
+        free(*a[n - 1].at);
     *m = (struct recon_mesh){ 0 };
 }
 

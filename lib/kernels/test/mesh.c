@@ -62,6 +62,90 @@ static void transformed(void **state)
     free(p);
 }
 
+/* a grid with all that files say of corners and faces */
+static struct recon_mesh laden(void)
+{
+    struct recon_mesh m = grid(9, 0.5f);
+    uint32_t seed = 3;
+
+    m.uvs = 40;
+    m.corner_normals = 30;
+    m.extra_bytes = 777;
+    m.uv = xcalloc(2 * m.uvs, 4);
+    m.uv_index = xcalloc(3 * m.faces, 4);
+    m.corner_normal = xcalloc(3 * m.corner_normals, 4);
+    m.normal_index = xcalloc(3 * m.faces, 4);
+    m.joined = xcalloc(m.faces, 1);
+    m.extra = xcalloc(m.extra_bytes, 1);
+    m.uv_down = 1;
+    for (uint64_t i = 0; i < 2 * m.uvs; i++)
+        m.uv[i] = uniform(&seed);
+    for (uint64_t i = 0; i < 3 * m.corner_normals; i++)
+        m.corner_normal[i] = uniform(&seed);
+    for (uint64_t i = 0; i < 3 * m.faces; i++) {
+        m.uv_index[i] = i % 7 ? next_random(&seed) % 40 : RECON_NONE;
+        m.normal_index[i] = i % 5 ? next_random(&seed) % 30 : RECON_NONE;
+    }
+    for (uint64_t i = 0; i < m.extra_bytes; i++)
+        m.extra[i] = (uint8_t)i;
+    return m;
+}
+
+static bool all_same(const struct recon_mesh *a, const struct recon_mesh *b)
+{
+    struct recon_mesh x = *a, y = *b;
+    struct recon_array p[RECON_ARRAYS_MAX], q[RECON_ARRAYS_MAX];
+    int n = recon_slot_arrays(RECON_MESH, &x, p);
+
+    recon_slot_arrays(RECON_MESH, &y, q);
+    while (n-- > 0)
+        if (p[n].bytes != q[n].bytes || (p[n].bytes && memcmp(*p[n].at, *q[n].at, p[n].bytes)))
+            return false;
+    return a->uv_down == b->uv_down;
+}
+
+/* kernels that keep the faces pass on what stands at them; a reflection turns it with the faces; the others leave all of it */
+static void kept(void **state)
+{
+    static const char *const names[] = { MESH_TRANSFORM_NAME, MESH_SMOOTH_NAME, MESH_NORMALS_NAME, MESH_SUBDIVIDE_NAME };
+    struct recon_mesh m = laden(), a, b;
+
+    (void)state;
+    for (size_t k = 0; k < COUNT(names); k++)
+        for (int flip = 0; flip < (k == 0 ? 2 : 1); flip++) {
+            struct recon_value *p = test_params(test_kernel(cpu, names[k]));
+            struct test_ctx t;
+
+            test_ctx_init(&t, NULL, NULL, 2);
+            if (k == 0)
+                p[TRANSFORM_MATRIX] = (struct recon_value){ .v = matrices[1 + flip], .n = 16 };
+            assert_int_equal(run_mesh(&t, cpu, names[k], &m, p, &a), 0);
+            assert_int_equal(run_mesh(&t, ref, names[k], &m, p, &b), 0);
+            assert_true(all_same(&a, &b));
+            if (k < 3) {
+                assert_true(a.uvs == 40 && a.uv_down == 1 && memcmp(a.uv, m.uv, 320) == 0 && memcmp(a.joined, m.joined, m.faces) == 0);
+                assert_true(a.extra_bytes == 777 && memcmp(a.extra, m.extra, 777) == 0);
+                assert_int_equal(a.uv_index[4], m.uv_index[flip ? 5 : 4]);
+                assert_int_equal(!a.corner_normal, k > 0);
+            } else {
+                assert_true(!a.uv && !a.uv_index && !a.corner_normal && !a.joined && !a.extra && !a.uvs && !a.extra_bytes);
+            }
+            if (k == 0) { /* a turn about z, then y and z changed */
+                float to[3] = { -m.corner_normal[1], m.corner_normal[0], m.corner_normal[2] };
+                float length = sqrtf(to[0] * to[0] + to[1] * to[1] + to[2] * to[2]);
+
+                for (int i = 0; i < 3 && !flip; i++)
+                    assert_true(fabsf(a.corner_normal[i] - to[i] / length) < 1e-6f);
+                assert_int_equal(a.normal_index[7], m.normal_index[flip ? 8 : 7]);
+            }
+            test_slot_free(&t, RECON_MESH, &a);
+            test_slot_free(&t, RECON_MESH, &b);
+            assert_int_equal(t.live, 0);
+            free(p);
+        }
+    free_mesh(&m);
+}
+
 /* each kernel that has a reference gives its bits, on anything, for any number of threads */
 static void references(void **state)
 {
@@ -362,7 +446,7 @@ static void voxels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transformed), cmocka_unit_test(references),  cmocka_unit_test(census),           cmocka_unit_test(refused),        cmocka_unit_test(smoothing),      cmocka_unit_test(subdivision),
+        cmocka_unit_test(transformed), cmocka_unit_test(kept), cmocka_unit_test(references),  cmocka_unit_test(census),           cmocka_unit_test(refused),        cmocka_unit_test(smoothing),      cmocka_unit_test(subdivision),
         cmocka_unit_test(normals),     cmocka_unit_test(points_references), cmocka_unit_test(sphere_normals), cmocka_unit_test(voxels),
     };
 
