@@ -38,7 +38,7 @@ static int make_columns(struct ply *r, enum ply_kind kind, uint64_t n, struct co
     if (!c->names.n)
         return 0;
     c->n = c->row * n; /* each has its bytes in the file: no overflow, and no more than it but for eight bytes where text has two */
-    c->rows = malloc(c->n ? c->n : 1);
+    c->rows = malloc(c->n + c->row); /* one to spare: that of a face without corners, which the next one is written over */
     return c->rows ? 0 : fault_set(r->fault, CODE_MEMORY, NULL, "no memory for %zu further properties of %llu rows", c->names.n, (unsigned long long)n);
 }
 

@@ -503,6 +503,27 @@ static void ply_columns(void **state)
     drop(&b);
 }
 
+/* faces without corners have no row, wherever they stand */
+static void ply_empty_faces(void **state)
+{
+    struct mesh_written w;
+    struct recon_mesh m;
+    struct str t;
+
+    (void)state;
+    put_text("e.ply", "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\nelement face 4\n"
+                      "property uchar a\nproperty list uchar int vertex_indices\nproperty int b\nend_header\n0 0 0\n1 0 0\n0 1 0\n"
+                      "9 0 8\n1 3 0 1 2 2\n7 0 6\n5 0 4\n");
+    read_mesh("e.ply", &m, 1);
+    assert_int_equal(m.faces, 1);
+    write_mesh("e2.ply", &m, &w);
+    mesh_written_release(&w);
+    t = slurp("e2.ply");
+    assert_memory_equal(t.s + t.len - 5, "\1\2\0\0\0", 5);
+    str_release(&t);
+    drop(&m);
+}
+
 /* texture coordinates of vertices, and what a PLY cannot say of an OBJ */
 static void ply_textures(void **state)
 {
@@ -552,7 +573,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(library), cmocka_unit_test(library_refused),    cmocka_unit_test(obj_and_mtl),     cmocka_unit_test(again_and_again),
         cmocka_unit_test(plain),   cmocka_unit_test(normals_of_corners), cmocka_unit_test(turned_polygons),
-        cmocka_unit_test(obj_to_glb), cmocka_unit_test(glb_as_it_was), cmocka_unit_test(ply_columns), cmocka_unit_test(ply_textures),
+        cmocka_unit_test(obj_to_glb), cmocka_unit_test(glb_as_it_was), cmocka_unit_test(ply_columns), cmocka_unit_test(ply_empty_faces), cmocka_unit_test(ply_textures),
     };
 
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
