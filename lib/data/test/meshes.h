@@ -54,4 +54,61 @@ static inline struct recon_mesh made(uint32_t n, bool normals, bool rgb)
     return m;
 }
 
+/* ---- what goes along ---- */
+
+#define LIBRARY(name) "mtllib " name "\n"
+#define BOX "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0.5 0.5 1\nvt 0 0\nvt 1 0.25\nvt 1 1\nvt 0 0.125\nvn 0 0 -1\nvn 0 1 0\n"
+
+static char told[8000];
+static inline void take_told(void *self, const char *rule, const char *object, const char *text)
+{
+    (void)self;
+    (void)object;
+    snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s: %s\n", rule ? rule : "", text);
+}
+
+static inline struct str slurp(const char *name)
+{
+    char *path = path_join(scratch, name);
+    struct str t = { 0 };
+
+    assert_int_equal(file_read(path, 1 << 24, &t, NULL), 0);
+    free(path);
+    return t;
+}
+
+static inline void has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static inline void put_text(const char *name, const char *text)
+{
+    free(put(name, text, strlen(text)));
+}
+
+static inline void read_mesh(const char *name, struct recon_mesh *m, int threads)
+{
+    char *path = path_join(scratch, name);
+    struct mesh_notes notes;
+    struct fault fault = { 0 };
+
+    told[0] = 0;
+    if (mesh_read(path, &(struct geom_options){ .threads = threads, .warn = take_told }, &data_malloc, m, &notes, &fault))
+        fail_msg("%s: %s", name, fault.err.text);
+    free(path);
+}
+
+static inline void write_mesh(const char *name, const struct recon_mesh *m, struct mesh_written *w)
+{
+    char *path = path_join(scratch, name);
+    struct err err = { 0 };
+
+    *w = (struct mesh_written){ 0 };
+    if (mesh_write(path, m, w, &err))
+        fail_msg("%s: %s", name, err.text);
+    free(path);
+}
+
 #endif
