@@ -30,7 +30,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     for (size_t i = 0; rc == 0 && i < w.files.n; i++)
         ctx->host->output(ctx, w.files.v[i]);
     for (size_t i = 0; rc == 0 && i < w.left_out.n; i++)
-        ctx->host->log(ctx, RECON_WARN, NULL, path, "%s", w.left_out.v[i]);
+        ctx->host->log(ctx, RECON_WARN, NULL, p[MESH_WRITE_FILE].s, "%s", w.left_out.v[i]);
     cost->items = m->vertices;
     cost->moved_bytes = m->vertices * (12 + (m->normals ? 12 : 0) + (m->rgb ? 3 : 0)) + m->faces * 12 + mesh_beyond(m);
     mesh_written_release(&w);
