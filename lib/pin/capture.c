@@ -352,7 +352,7 @@ static int capture(const struct pin_request *r, struct pin *ret, struct strv *re
             p.requires.cuda_runtime = xstrdup(x.toolkit);
         driver = driver_for(p.requires.cuda_runtime);
         p.requires.driver = xstrdup(driver);
-        pin_add_loader(&p, main->interp ? main->interp : x.use->path, x.use, x.reusable && x.use == &x.l);
+        pin_add_loader(&p, main->interp ? main->interp : x.use->path, x.use, x.reusable && x.use == &x.l && !main->audit.n);
         rc = add_digests(&p, r->memory, err);
     }
     if (rc)

@@ -205,6 +205,8 @@ bool resolution_reuse(const struct pin *p, const struct facts *f, const struct l
             c->module = true;
             c->global = p->objects.v[i].global;
         }
+    for (size_t i = 0; i < ret->closures.n; i++)
+        ret->closures.v[i].musl = loader_is_musl(p->loader.path);
     free(loaded);
     return true;
 }

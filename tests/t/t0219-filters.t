@@ -64,6 +64,11 @@ C
 tap 0 'DT_AUDIT of a program' recon-check ./depaudit
 has out "warn: audit-library: $T/audit.so" 'is told'
 has out "$T/depaudit" 'with the object that asks'
+tap 0 'a pin of it' recon-pin capture -o depaudit.pin ./depaudit
+tap 0 'and judged by the pin' recon-check --pin depaudit.pin
+has out "warn: audit-library: $T/audit.so" 'it is told, too'
+tap 0 'the launcher' recon-launch --pin depaudit.pin -- ./depaudit
+has err "warn: audit-library: $T/audit.so" 'tells it'
 
 # ---- trees with a cache of their own
 if [ "$(uname -m)" = x86_64 ] && unshare -rm true 2>/dev/null && command -v /sbin/ldconfig >/dev/null &&

@@ -46,6 +46,17 @@ tap 75 'the library is gone' recon-launch --pin app.pin -- ./app
 found lib-not-found
 has err "at capture it was $T/run/libb.so.1" 'and where it was'
 
+# to musl versions do not count, and all symbols are bound at the start: so it is where nothing is searched again
+printf 'V1 { global: who; };\n' >v1.map; printf 'V2 { global: who; };\n' >v2.map
+lib v1/libb.so.1 libb.so.1 'int who(void) { return 9; }' -nostdlib -nostartfiles -Wl,--version-script,v1.map
+lib v2/libb.so.1 libb.so.1 'int who(void) { return 9; }' -nostdlib -nostartfiles -Wl,--version-script,v2.map
+prog versions v1/libb.so.1 -Wl,-rpath,"$T/v2"
+tap 9 'another version of the symbol: musl takes it' ./versions
+tap 0 'capture' recon-pin capture -o versions.pin ./versions
+tap 0 'recon-check' recon-check ./versions
+tap 0 'and with the pin' recon-check --pin versions.pin
+tap 9 'the launcher' recon-launch --pin versions.pin -- ./versions
+
 # the list of folders
 printf '%s\n' "$T/def" >"$list"
 one run2 8; prog plain run2/libb.so.1
