@@ -2,6 +2,7 @@
 #include "data/geom.h"
 #include "data/npy.h"
 
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +36,31 @@ int load_file(const char *path, const struct data_alloc *alloc, struct load *ret
 static const double tens[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
 
-/* what the quick way cannot round: long mantissas, large exponents. The C locale, whatever the program's */
+/* A whole number of 64 bits times a power of ten, where long doubles have 64 bits: both are exact, and the result is rounded to 64
+ * bits once. To round it again to a double is right unless what is cut off is just one half. */
+static bool long_number(uint64_t m, int exponent, double *ret)
+{
+#if LDBL_MANT_DIG == 64
+    static const long double ten[] = { 1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,  1e10L, 1e11L, 1e12L, 1e13L,
+                                       1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L, 1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L };
+    long double v;
+    uint64_t bits;
+
+    if (exponent < -27 || exponent > 27)
+        return false;
+    v = exponent < 0 ? (long double)m / ten[-exponent] : (long double)m * ten[exponent];
+    memcpy(&bits, &v, sizeof(bits)); /* the first 8 bytes are the number's digits */
+    *ret = (double)v;
+    return (bits & 0x7ff) != 0x400;
+#else
+    (void)m;
+    (void)exponent;
+    (void)ret;
+    return false;
+#endif
+}
+
+/* what the quick ways cannot round: long mantissas, large exponents. The C locale, whatever the program's */
 static double slow_number(const char *from, const char *to)
 {
     char buffer[512];
@@ -122,6 +147,8 @@ bool number_read(const char **at, const char *end, double *ret)
         p = read_exponent(p, end, &exponent);
     if (taken <= 19 && m < (uint64_t)1 << 53 && exponent >= -22 && exponent <= 22) {
         v = exponent < 0 ? (double)m / tens[-exponent] : (double)m * tens[exponent];
+        v = minus ? -v : v;
+    } else if (taken <= 19 && long_number(m, exponent, &v)) {
         v = minus ? -v : v;
     } else {
         v = slow_number(from, p);

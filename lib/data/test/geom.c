@@ -40,6 +40,27 @@ static void numbers(void **state)
         assert_true(number_read(&p, text + strlen(text), &v));
         assert_true((float)v == f);
     }
+    for (uint32_t i = 0, seed = 7; i < 200000; i++) { /* doubles as programs write them, and numbers beside the middle of two */
+        char text[64];
+        const char *p = text;
+        uint64_t bits = 0;
+        double want;
+
+        for (int k = 0; k < 4; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            bits = bits << 16 | seed >> 16;
+        }
+        bits = (bits & 0x800fffffffffffffu) | (uint64_t)(1023 - 40 + (int)(seed >> 8) % 80) << 52;
+        memcpy(&want, &bits, 8);
+        snprintf(text, sizeof(text), i % 3 == 0 ? "%.17g" : i % 3 == 1 ? "%.18f" : "%.19g", want);
+        if (i % 5 == 0) /* nineteen digits of the middle: a hair above it or below */
+            snprintf(text, sizeof(text), "%.19Lg", ((long double)want + (long double)nextafter(want, INFINITY)) / 2);
+        if (i % 7 == 0)
+            snprintf(text, sizeof(text), "%llu.5", (unsigned long long)(bits & 0x1fffffffffffffu) | 1ull << 52);
+        want = strtod(text, NULL);
+        assert_true(number_read(&p, text + strlen(text), &v) && !*p);
+        assert_memory_equal(&v, &want, 8);
+    }
     for (const char *const *w = (const char *const[]){ "nan", "-NaN", "inf", "-Infinity", NULL }; *w; w++) {
         const char *p = *w;
 
