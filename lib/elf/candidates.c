@@ -199,11 +199,8 @@ static void candidates(const struct lacks *k, char *const *env, const char *root
 
 void closure_candidates(struct closure *c, char *const *env, const char *root, const struct strv *places)
 {
-    struct version_misses m = { 0 };
-
-    closure_versions(c, &m);
-    candidates(&(struct lacks){ .c = c, .versions = &m }, env, root, places);
-    free(m.v);
+    closure_note_versions(c);
+    candidates(&(struct lacks){ .c = c, .versions = c->lacking }, env, root, places);
 }
 
 void closure_candidates_symbols(struct closure *c, struct symbols *s, const struct symbol_misses *m, char *const *env,

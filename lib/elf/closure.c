@@ -363,5 +363,8 @@ void closure_release(struct closure *c)
     free(c->libs.v);
     free(c->dirs.v);
     free(c->edges.v);
+    if (c->lacking)
+        free(c->lacking->v);
+    free(c->lacking);
     memset(c, 0, sizeof(*c));
 }

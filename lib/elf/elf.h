@@ -159,6 +159,7 @@ struct closure {
     bool musl;                /* loaded by musl: versions do not count, and every symbol is bound at the start */
     bool module;              /* made by closure_extend: lives in the scope of a program */
     bool global;              /* a module that was opened with RTLD_GLOBAL: serves those after it */
+    struct version_misses *lacking; /* of closure_versions, once closure_candidates asked; what is missing does not change after it */
     size_t main;              /* the program that the loader starts: 0, or 1 where [0] is a script and [1] its interpreter */
 };
 /* Breadth-first, as ld.so loads: preloads, then DT_NEEDED; filters stand before the library that names them. env: the

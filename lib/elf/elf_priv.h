@@ -170,6 +170,10 @@ bool musl_own_name(const char *name);                    /* "libc.so", "libm.so.
 /* A run path, expanded; NULL: not to be used. Owned. */
 char *musl_run_path(const char *path, const char *origin, bool no_origin);
 
+/* ---- versions (versions.c) ---- */
+
+void closure_note_versions(struct closure *c); /* fills lacking */
+
 /* ---- loading (closure.c) ---- */
 
 struct library *search_add_library(struct search *s, const char *soname, enum why why, size_t needed_by);

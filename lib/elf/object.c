@@ -5,7 +5,6 @@
 #include <unistd.h>
 #include <elf.h>
 #include "elf/object_priv.h"
-#include "elf/symbols_priv.h"
 
 #ifndef PT_GNU_PROPERTY
 #define PT_GNU_PROPERTY 0x6474e553
@@ -15,9 +14,8 @@
 #endif
 /* bound on what one file can make recon read: far above any real object */
 #define DYNAMIC_MAX ((uint64_t)1 << 20)
-#define TEXTS_LAST 512 /* bytes at the end of the texts that mostly hold the names of libraries and versions */
+#define TEXTS_LAST 480 /* bytes at the end of the texts that mostly hold the names of libraries and versions */
 #define TEXTS_WINDOW 2048 /* bytes to read there at once */
-#define TEXTS_BLOCK ((size_t)488) /* bytes of one block of texts */
 
 static int problem(struct reading *x, char *text)
 {
@@ -148,44 +146,36 @@ bool reading_offset(const struct reading *x, uint64_t addr, uint64_t *ret, uint6
     return false;
 }
 
+/* A text of the table; NULL: there is none, or it is longer than a view. */
+static const char *find_text(struct reading *x, uint64_t off, size_t *ret_n, bool *ret_kept)
+{
+    uint64_t at = x->strtab + off;
+
+    if (off >= x->strtab_end - x->strtab)
+        return NULL;
+    *ret_kept = x->tail && at >= x->tail_at;
+    if (!*ret_kept)
+        return reader_text(x->r, at, x->strtab_end, ret_n);
+    *ret_n = strlen(x->tail + (at - x->tail_at));
+    return x->tail + (at - x->tail_at);
+}
+
 char *reading_string(struct reading *x, uint64_t off)
 {
-    return off < x->strtab_end - x->strtab ? reader_string(x->r, x->strtab + off, x->strtab_end) : NULL;
-}
+    bool kept;
+    size_t n;
+    const char *s = find_text(x, off, &n, &kept);
 
-struct texts { struct texts *next; size_t used, size; char s[]; };
-
-static const char *put(struct texts **l, const char *s, size_t n)
-{
-    struct texts *t = *l;
-    char *to;
-
-    if (!t || t->size - t->used <= n) {
-        size_t size = n < TEXTS_BLOCK ? TEXTS_BLOCK : n + 1;
-
-        t = xmalloc(sizeof(*t) + size);
-        *t = (struct texts){ .next = *l, .size = size };
-        *l = t;
-    }
-    to = t->s + t->used;
-    memcpy(to, s, n);
-    to[n] = '\0';
-    t->used += n + 1;
-    return to;
-}
-
-void object_take_version(struct object *o, const char *name, struct version_def def)
-{
-    strv_take(&o->versions, (char *)(uintptr_t)name);
-    *VEC_ADD(&o->version_defs) = def;
+    return s ? xstrndup(s, n) : NULL;
 }
 
 const char *reading_text(struct reading *x, uint64_t off)
 {
+    bool kept;
     size_t n;
-    const char *s = off < x->strtab_end - x->strtab ? reader_text(x->r, x->strtab + off, x->strtab_end, &n) : NULL;
+    const char *s = find_text(x, off, &n, &kept);
 
-    return s ? put(&x->o->texts, s, n) : NULL;
+    return s && !kept ? object_text(x->o, s, n) : s;
 }
 
 /* ---- dynamic section ---- */
@@ -312,9 +302,15 @@ static void look_ahead(struct reading *x)
 {
     uint64_t from = x->strtab_end - x->strtab > TEXTS_LAST ? x->strtab_end - TEXTS_LAST : x->strtab;
 
+    const uint8_t *p;
+
     x->r->window = TEXTS_WINDOW;
-    reader_at(x->r, from, x->strtab_end - from);
+    p = reader_at(x->r, from, (size_t)(x->strtab_end - from));
     x->r->window = READER_MAX;
+    if (!p || p[x->strtab_end - from - 1])
+        return;
+    x->tail = object_text(x->o, (const char *)p, (size_t)(x->strtab_end - from) - 1);
+    x->tail_at = from;
 }
 
 static void find_strings(struct reading *x, const struct entries *l)
@@ -417,86 +413,4 @@ int object_read(const char *path, bool images, struct object *ret, struct err *e
     free(why);
     close(fd);
     return rc;
-}
-
-void object_copy(struct object *dst, const struct object *src)
-{
-    struct object o = *src;
-
-    o.path = xstrdup(src->path);
-    o.soname = xstrdup(src->soname);
-    o.interp = xstrdup(src->interp);
-    o.rpath = xstrdup(src->rpath);
-    o.runpath = xstrdup(src->runpath);
-    o.build_id = xstrdup(src->build_id);
-    memset(&o.needed, 0, sizeof(o.needed));
-    memset(&o.audit, 0, sizeof(o.audit));
-    memset(&o.filters, 0, sizeof(o.filters));
-    memset(&o.versions, 0, sizeof(o.versions));
-    memset(&o.needs, 0, sizeof(o.needs));
-    memset(&o.version_defs, 0, sizeof(o.version_defs));
-    memset(&o.images, 0, sizeof(o.images));
-    strv_copy(&o.needed, &src->needed);
-    strv_copy(&o.audit, &src->audit);
-    o.texts = NULL;
-    for (size_t i = 0; i < src->versions.n; i++)
-        strv_take(&o.versions, (char *)(uintptr_t)put(&o.texts, src->versions.v[i], strlen(src->versions.v[i])));
-    for (size_t i = 0; i < src->filters.n; i++)
-        *VEC_ADD(&o.filters) =
-            (struct filter){ xstrdup(src->filters.v[i].name), src->filters.v[i].after, src->filters.v[i].auxiliary };
-    for (size_t i = 0; i < src->needs.n; i++)
-        *VEC_ADD(&o.needs) = (struct version_need){ put(&o.texts, src->needs.v[i].file, strlen(src->needs.v[i].file)),
-                                                    put(&o.texts, src->needs.v[i].version, strlen(src->needs.v[i].version)),
-                                                    src->needs.v[i].weak, src->needs.v[i].index,
-                                                    src->needs.v[i].hash };
-    for (size_t i = 0; i < src->version_defs.n; i++)
-        *VEC_ADD(&o.version_defs) = src->version_defs.v[i];
-    for (size_t i = 0; i < src->images.n; i++)
-        *VEC_ADD(&o.images) = src->images.v[i];
-    o.images.containers = src->images.containers;
-    o.images.toolkit = xstrdup(src->images.toolkit);
-    strv_copy(&o.images.hip, &src->images.hip);
-    o.images.bundles = src->images.bundles;
-    o.images.hip_unread = src->images.hip_unread;
-    for (size_t i = 0; i < src->images.offload.n; i++) {
-        *VEC_ADD(&o.images.offload) = src->images.offload.v[i];
-        o.images.offload.v[i].target = xstrdup(src->images.offload.v[i].target);
-    }
-    *dst = o;
-}
-
-void object_add_need(struct object *o, const char *file, const char *version, bool weak)
-{
-    *VEC_ADD(&o->needs) = (struct version_need){ .file = put(&o->texts, file, strlen(file)),
-                                                 .version = put(&o->texts, version, strlen(version)), .weak = weak,
-                                                 .hash = symbol_sysv_hash(version) };
-}
-
-void object_add_version(struct object *o, const char *name)
-{
-    object_take_version(o, put(&o->texts, name, strlen(name)), (struct version_def){ .hash = symbol_sysv_hash(name) });
-}
-
-void object_release(struct object *o)
-{
-    free(o->path);
-    free(o->soname);
-    free(o->interp);
-    free(o->rpath);
-    free(o->runpath);
-    free(o->build_id);
-    strv_release(&o->needed);
-    for (size_t i = 0; i < o->filters.n; i++)
-        free(o->filters.v[i].name);
-    free(o->filters.v);
-    strv_release(&o->audit);
-    free(o->versions.v);
-    free(o->version_defs.v);
-    free(o->needs.v);
-    for (struct texts *t = o->texts, *next; t; t = next) {
-        next = t->next;
-        free(t);
-    }
-    images_release(&o->images);
-    memset(o, 0, sizeof(*o));
 }

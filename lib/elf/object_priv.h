@@ -16,6 +16,8 @@ struct reading {
     bool wide, big;              /* ELFCLASS64; big-endian */
     struct { struct segment *v; size_t n; } segments;
     uint64_t strtab, strtab_end; /* file offsets */
+    const char *tail;            /* the last texts, in the object's own; NULL: not kept */
+    uint64_t tail_at;            /* file offset */
     uint64_t verneed, verdef;    /* addresses */
     uint64_t n_verneed, n_verdef;
     char *problem;
@@ -38,6 +40,7 @@ bool reading_offset(const struct reading *x, uint64_t addr, uint64_t *ret, uint6
 /* A text of the dynamic string table, owned, or put into the object's texts; NULL: there is none. */
 char *reading_string(struct reading *x, uint64_t off);
 const char *reading_text(struct reading *x, uint64_t off);
+const char *object_text(struct object *o, const char *s, size_t n); /* kept with the object */
 void object_take_version(struct object *o, const char *name, struct version_def def); /* name: in its texts */
 void reading_note(struct reading *x, const struct segment *s); /* build ID and x86 ISA level (notes.c) */
 void reading_versions(struct reading *x);              /* fills needs and versions of the object (symver.c) */

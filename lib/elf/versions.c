@@ -59,7 +59,7 @@ static bool lacks(const struct closure *c, struct offers *all, size_t provider, 
     return !o || (o->path && o->versions.n && !defines(o, &all[provider], need));
 }
 
-void closure_versions(const struct closure *c, struct version_misses *ret)
+static void look_for_all(const struct closure *c, struct version_misses *ret)
 {
     struct offers *all = xcalloc(c->libs.n + 1, sizeof(*all));
     size_t *first = xcalloc(c->libs.n + 1, sizeof(*first)); /* the first edge of each */
@@ -85,4 +85,24 @@ void closure_versions(const struct closure *c, struct version_misses *ret)
         free(all[i].v);
     free(first);
     free(all);
+}
+
+void closure_versions(const struct closure *c, struct version_misses *ret)
+{
+    if (!c->lacking) {
+        look_for_all(c, ret);
+        return;
+    }
+    for (size_t i = 0; i < c->lacking->n; i++)
+        *VEC_ADD(ret) = c->lacking->v[i];
+}
+
+void closure_note_versions(struct closure *c)
+{
+    struct version_misses *l = c->lacking ? NULL : xcalloc(1, sizeof(*l));
+
+    if (l) {
+        look_for_all(c, l);
+        c->lacking = l;
+    }
 }
