@@ -106,7 +106,7 @@ int frames_write_camera(const char *folder, const struct recon_camera *camera, s
 
 /* ---- volumes (NPZ, doc/format-volume.md) -------------------------------------------------------------- */
 
-/* truncation stays 0 when the file does not say it; weight and rgb are NULL when absent. */
+/* Dense or in blocks, as the file is. truncation stays 0 when the file does not say it; weight and rgb are NULL when absent. */
 int volume_read(const char *path, const struct data_alloc *alloc, struct recon_volume *ret,
                 struct fault *fault);
 /* Shape alone, nothing allocated. */

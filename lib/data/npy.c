@@ -16,7 +16,7 @@ static int parse_shape(const char *p, struct npy *a)
             p++;
             continue;
         }
-        if (a->dims == 4)
+        if (a->dims == 5)
             return -1;
         a->dim[a->dims] = strtoull(p, &end, 10);
         if (a->dim[a->dims] > (1ull << 40) || (a->dim[a->dims] && a->count > (1ull << 42) / a->dim[a->dims]))

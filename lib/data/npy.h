@@ -9,9 +9,9 @@ struct npy {
     int item;  /* bytes */
     bool fortran;
     int dims;
-    uint64_t dim[4], count;
+    uint64_t dim[5], count;
 };
-/* The dictionary's text, NUL at its end; little-endian types of 1 to 8 bytes, at most 4 axes; 0 or -1. */
+/* The dictionary's text, NUL at its end; little-endian types of 1 to 8 bytes, at most 5 axes; 0 or -1. */
 int npy_header(const char *text, struct npy *ret);
 void npy_doubles(const struct npy *a, const unsigned char *from, size_t n, double *to);
 /* An array of n x 3 numbers as points, n x 6 with normals behind. */

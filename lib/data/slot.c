@@ -26,6 +26,11 @@ static int add(struct recon_array *out, int n, void *at, uint64_t bytes)
     return n + 1;
 }
 
+uint64_t recon_volume_samples(const struct recon_volume *v)
+{
+    return v->side ? v->blocks * v->side * v->side * v->side : (uint64_t)v->dim[0] * v->dim[1] * v->dim[2];
+}
+
 int recon_slot_arrays(enum recon_slot type, void *slot, struct recon_array out[RECON_ARRAYS_MAX])
 {
     struct recon_points *p = slot;
@@ -41,10 +46,11 @@ int recon_slot_arrays(enum recon_slot type, void *slot, struct recon_array out[R
         k = add(out, k, &p->normals, p->n * 12);
         return add(out, k, &p->rgb, p->n * 3);
     case RECON_VOLUME:
-        n = (uint64_t)v->dim[0] * v->dim[1] * v->dim[2];
+        n = recon_volume_samples(v);
         k = add(out, k, &v->tsdf, n * 4);
         k = add(out, k, &v->weight, n * 4);
-        return add(out, k, &v->rgb, n * 3);
+        k = add(out, k, &v->rgb, n * 3);
+        return add(out, k, &v->block, v->blocks * 12);
     case RECON_MESH:
         k = add(out, k, &m->xyz, m->vertices * 12);
         k = add(out, k, &m->normals, m->vertices * 12);

@@ -40,7 +40,7 @@ static int read_header(struct zip_stream *s, const char *path, const char *key, 
     if (npy_header(text, a))
         return bad_array(
             s, path, key,
-            "has a type or shape that is not read (little-endian f2 f4 f8, u1..u8, i1..i8, 4 axes)", fault);
+            "has a type or shape that is not read (little-endian f2 f4 f8, u1..u8, i1..i8, 5 axes)", fault);
     if (a->fortran && a->dims > 1)
         return bad_array(s, path, key, "is in Fortran order: save numpy.ascontiguousarray of it", fault);
     if (m->size - lead - n != a->count * (uint64_t)a->item)
@@ -120,29 +120,145 @@ static int read_small(const struct reader *r, const char *key, double ret[3], st
     return rc;
 }
 
+static int wrong_axes(const struct reader *r, const char *key, const struct npy *a, const char *want, struct fault *fault)
+{
+    return fault_set(fault, CODE_DATA, NULL, "array '%s' of '%s' has %d axes, %s are wanted", key, r->path, a->dims, want);
+}
+
+static int take_dim(struct reader *r, const char *key, const uint64_t dim[3], struct fault *fault)
+{
+    for (int i = 0; i < 3; i++) {
+        if (dim[i] < 1 || dim[i] > (1u << 20))
+            return fault_set(fault, CODE_DATA, NULL,
+                             "array '%s' of '%s' has an axis of %llu samples, 1 to 1048576 are read", key,
+                             r->path, (unsigned long long)dim[i]);
+        r->v.dim[i] = (uint32_t)dim[i];
+    }
+    return 0;
+}
+
+/* the array's shape less its colours, as a dense volume or as the blocks of one wants it */
 static int check_shape(struct reader *r, const char *key, const struct npy *a, bool rgb, struct fault *fault)
 {
-    const uint32_t *d = r->v.dim;
+    uint64_t want[4] = { r->v.blocks, r->v.side, r->v.side, r->v.side };
+    int axes = r->v.side ? 4 : 3;
 
-    if (a->dims != (rgb ? 4 : 3) || (rgb && a->dim[3] != 3))
-        return fault_set(fault, CODE_DATA, NULL, "array '%s' of '%s' has %d axes, %s are wanted", key,
-                         r->path, a->dims, rgb ? "x, y, z and 3 colours" : "x, y, z");
-    if (str_eq(key, "tsdf")) {
-        for (int i = 0; i < 3; i++) {
-            if (a->dim[i] < 1 || a->dim[i] > (1u << 20))
-                return fault_set(fault, CODE_DATA, NULL,
-                                 "array 'tsdf' of '%s' has an axis of %llu samples, 1 to 1048576 are read",
-                                 r->path, (unsigned long long)a->dim[i]);
-            r->v.dim[i] = (uint32_t)a->dim[i];
-        }
-        return 0;
-    }
-    if (a->dim[0] != d[0] || a->dim[1] != d[1] || a->dim[2] != d[2])
-        return fault_set(fault, CODE_DATA, NULL,
-                         "array '%s' of '%s' is %llu x %llu x %llu, its tsdf %u x %u x %u", key, r->path,
-                         (unsigned long long)a->dim[0], (unsigned long long)a->dim[1],
-                         (unsigned long long)a->dim[2], d[0], d[1], d[2]);
+    if (a->dims != axes + rgb || (rgb && a->dim[axes] != 3))
+        return wrong_axes(r, key, a, rgb ? r->v.side ? "block, x, y, z and 3 colours" : "x, y, z and 3 colours"
+                          : r->v.side    ? "block, x, y, z"
+                                         : "x, y, z", fault);
+    if (!r->v.side && str_eq(key, "tsdf"))
+        return take_dim(r, key, a->dim, fault);
+    for (int i = 0; i < 3 && !r->v.side; i++)
+        want[i] = r->v.dim[i];
+    for (int i = 0; i < axes; i++)
+        if (a->dim[i] != want[i])
+            return fault_set(fault, CODE_DATA, NULL, "array '%s' of '%s' has %llu along axis %d, its %s wants %llu", key, r->path,
+                             (unsigned long long)a->dim[i], i, r->v.side ? "list of blocks" : "tsdf", (unsigned long long)want[i]);
     return 0;
+}
+
+/* ---- blocks ---- */
+
+/* side of the blocks, from tsdf's shape */
+static int read_side(struct reader *r, struct fault *fault)
+{
+    const struct zip_member *m = member(r, "tsdf");
+    struct zip_stream *s = zip_stream_open(&r->zip, m);
+    struct npy a;
+    int rc;
+
+    if (!s)
+        return fault_set(fault, CODE_MEMORY, NULL, "no memory to read '%s'", r->path);
+    rc = read_header(s, r->path, "tsdf", m, &a, fault);
+    zip_stream_close(s);
+    if (rc == 0 && a.dims != 4)
+        return wrong_axes(r, "tsdf", &a, "block, x, y, z", fault);
+    if (rc == 0 && a.dim[1] != 8 && a.dim[1] != 16 && a.dim[1] != 32)
+        return fault_set(fault, CODE_DATA, NULL, "blocks of '%s' have %llu samples a side, 8, 16 or 32 are read", r->path,
+                         (unsigned long long)a.dim[1]);
+    if (rc == 0)
+        r->v.side = (uint32_t)a.dim[1];
+    return rc;
+}
+
+/* ascending, each within the grid */
+static int check_blocks(const struct reader *r, const double *v, uint64_t i, uint64_t n, uint64_t *last, struct fault *fault)
+{
+    const struct recon_volume *w = &r->v;
+    uint64_t grid[3];
+
+    for (int a = 0; a < 3; a++)
+        grid[a] = (w->dim[a] + w->side - 1) / w->side;
+    for (uint64_t k = 0; k < n; k++, v += 3) {
+        uint64_t at = 0;
+
+        for (int a = 0; a < 3; a++) {
+            if (!(v[a] >= 0 && v[a] < (double)grid[a]) || v[a] != floor(v[a]))
+                return fault_set(fault, CODE_DATA, NULL, "block %llu of '%s' has place %g along axis %d of %llu", (unsigned long long)(i + k),
+                                 r->path, v[a], a, (unsigned long long)grid[a]);
+            at = at * grid[a] + (uint64_t)v[a];
+        }
+        if (i + k && at <= *last)
+            return fault_set(fault, CODE_DATA, NULL, "block %llu of '%s' does not come after the one before it", (unsigned long long)(i + k), r->path);
+        *last = at;
+    }
+    return 0;
+}
+
+static int read_list(struct reader *r, struct zip_stream *s, const struct npy *a, struct fault *fault)
+{
+    unsigned char raw[3 * 1024 * 8];
+    double v[3 * 1024];
+    uint64_t last = 0;
+
+    for (uint64_t done = 0, n; done < r->v.blocks; done += n) {
+        n = r->v.blocks - done < 1024 ? r->v.blocks - done : 1024;
+        if (zip_stream_read(s, raw, (size_t)(3 * n) * (size_t)a->item, fault))
+            return -1;
+        npy_doubles(a, raw, (size_t)(3 * n), v);
+        if (check_blocks(r, v, done, n, &last, fault))
+            return -1;
+        for (uint64_t i = 0; r->v.block && i < 3 * n; i++)
+            r->v.block[3 * done + i] = (uint32_t)v[i];
+    }
+    return zip_stream_end(s, fault);
+}
+
+static int read_blocks(struct reader *r, struct fault *fault)
+{
+    const struct zip_member *m = member(r, "blocks");
+    struct zip_stream *s;
+    double dim[3], beyond[3];
+    struct npy a;
+    int rc = read_small(r, "dim", dim, fault);
+
+    if (rc < 0)
+        return -1;
+    if (rc != 3 || dim[0] < 1 || dim[1] < 1 || dim[2] < 1 || dim[0] > 1048576 || dim[1] > 1048576 || dim[2] > 1048576)
+        return fault_set(fault, CODE_DATA, NULL, "'%s' has blocks, but no array 'dim' of 3 numbers from 1 to 1048576", r->path);
+    for (int i = 0; i < 3; i++)
+        r->v.dim[i] = (uint32_t)dim[i];
+    if (dim[0] * dim[1] * dim[2] > 1099511627776.0)
+        return fault_set(fault, CODE_DATA, "volume-too-big", "'%s' is %g samples, at most 2^40 are read", r->path, dim[0] * dim[1] * dim[2]);
+    if ((rc = read_small(r, "beyond", beyond, fault)) < 0)
+        return -1;
+    r->v.beyond = rc ? (float)beyond[0] : 1;
+    if (read_side(r, fault))
+        return -1;
+    if (!(s = zip_stream_open(&r->zip, m)))
+        return fault_set(fault, CODE_MEMORY, NULL, "no memory to read '%s'", r->path);
+    rc = read_header(s, r->path, "blocks", m, &a, fault);
+    if (rc == 0 && (a.dims != 2 || a.dim[1] != 3 || a.kind == 'f'))
+        rc = fault_set(fault, CODE_DATA, NULL, "array 'blocks' of '%s' is not n x 3 whole numbers", r->path);
+    if (rc == 0) {
+        r->v.blocks = a.dim[0];
+        if (r->alloc && !(r->v.block = r->alloc->alloc(r->alloc->self, 12 * a.dim[0])))
+            rc = fault_set(fault, CODE_MEMORY, "volume-too-big", "no memory for the list of %llu blocks of '%s'", (unsigned long long)a.dim[0], r->path);
+        rc = rc ? rc : read_list(r, s, &a, fault);
+    }
+    zip_stream_close(s);
+    return rc;
 }
 
 static int read_big(struct reader *r, const char *key, float **ret, uint8_t **rgb, struct fault *fault)
@@ -211,6 +327,8 @@ static int read_all(const char *path, const struct data_alloc *alloc, struct rec
         rc = fault_set(fault, CODE_DATA, NULL, "'%s' is no volume: it has no array 'tsdf'", path);
     else
         rc = read_frame(&r, fault);
+    if (rc == 0 && member(&r, "blocks"))
+        rc = read_blocks(&r, fault);
     if (rc == 0)
         rc = read_big(&r, "tsdf", &r.v.tsdf, NULL, fault);
     if (rc == 0 && member(&r, "weight"))
@@ -227,6 +345,7 @@ static int read_all(const char *path, const struct data_alloc *alloc, struct rec
         alloc->free(alloc->self, r.v.tsdf);
         alloc->free(alloc->self, r.v.weight);
         alloc->free(alloc->self, r.v.rgb);
+        alloc->free(alloc->self, r.v.block);
     }
     return rc;
 }
@@ -261,15 +380,31 @@ static int add_array(struct zip_out *z, const char *key, const char *descr, cons
     return zip_out_add(z, name, (struct zip_piece[]){ { head, whole }, { p, bytes } }, 2, err);
 }
 
+/* blocks, dim, beyond */
+static int add_blocks(struct zip_out *z, const struct recon_volume *v, struct err *err)
+{
+    uint64_t dim[3] = { v->dim[0], v->dim[1], v->dim[2] };
+    double beyond = (double)v->beyond;
+    char shape[64];
+
+    snprintf(shape, sizeof(shape), "(%llu, 3)", (unsigned long long)v->blocks);
+    return add_array(z, "blocks", "<u4", shape, v->block, 12 * v->blocks, err) || add_array(z, "dim", "<u8", "(3,)", dim, sizeof(dim), err) ||
+                   add_array(z, "beyond", "<f8", "()", &beyond, sizeof(beyond), err) ? -1 : 0;
+}
+
 int volume_write(const char *path, const struct recon_volume *v, bool compress, struct err *err)
 {
-    uint64_t n = (uint64_t)v->dim[0] * v->dim[1] * v->dim[2];
-    char shape[64], shape4[64];
+    uint64_t n = recon_volume_samples(v);
+    char shape[96], colours[112];
     struct zip_out z;
     int rc;
 
-    snprintf(shape, sizeof(shape), "(%u, %u, %u)", v->dim[0], v->dim[1], v->dim[2]);
-    snprintf(shape4, sizeof(shape4), "(%u, %u, %u, 3)", v->dim[0], v->dim[1], v->dim[2]);
+    if (v->side)
+        snprintf(shape, sizeof(shape), "(%llu, %u, %u, %u", (unsigned long long)v->blocks, v->side, v->side, v->side);
+    else
+        snprintf(shape, sizeof(shape), "(%u, %u, %u", v->dim[0], v->dim[1], v->dim[2]);
+    snprintf(colours, sizeof(colours), "%s, 3)", shape);
+    strcat(shape, ")");
     if (zip_out_open(&z, path, compress, err))
         return -1;
     rc = add_array(&z, "tsdf", "<f4", shape, v->tsdf, n * 4, err);
@@ -282,7 +417,9 @@ int volume_write(const char *path, const struct recon_volume *v, bool compress, 
     if (rc == 0 && v->truncation > 0)
         rc = add_array(&z, "truncation", "<f8", "()", &v->truncation, sizeof(v->truncation), err);
     if (rc == 0 && v->rgb)
-        rc = add_array(&z, "colour", "|u1", shape4, v->rgb, n * 3, err);
+        rc = add_array(&z, "colour", "|u1", colours, v->rgb, n * 3, err);
+    if (rc == 0 && v->side)
+        rc = add_blocks(&z, v, err);
     if (rc == 0)
         return zip_out_commit(&z, err);
     zip_out_abort(&z);

@@ -1,4 +1,5 @@
 #include "config.h"
+#include "kernels/blocks.h"
 #include "kernels/plan.h"
 #include "kernels/rows.h"
 #include "base/base.h"
@@ -183,6 +184,24 @@ static int wall_check(struct recon_ctx *ctx, const struct recon_kernel *k, const
     return 0;
 }
 
+static int wall_fuse(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device, struct recon_frames *frames,
+                     const struct recon_value *p)
+{
+    struct recon_volume v = { 0 }, dense = { 0 };
+    struct recon_cost cost = { 0 };
+    int rc = k->run(ctx, (const void *[]){ frames, NULL }, p, (void *[]){ &v, NULL }, &cost);
+
+    if (rc == 0)
+        rc = golden_move(ctx, device, RECON_VOLUME, &v, RECON_HOST);
+    if (rc == 0 && v.side)
+        rc = volume_spread(ctx, &v, &dense);
+    if (rc == 0)
+        rc = wall_check(ctx, k, v.side ? &dense : &v);
+    golden_free(ctx, device, RECON_VOLUME, &v);
+    golden_free(ctx, NULL, RECON_VOLUME, &dense);
+    return rc;
+}
+
 int golden_fuse(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device)
 {
     static const double bounds[6] = { -0.4, 0.4, -0.4, 0.4, 0.6, 1.4 };
@@ -198,22 +217,19 @@ int golden_fuse(struct recon_ctx *ctx, const struct recon_kernel *k, const struc
                               [FUSE_BOUNDS] = {.v = bounds, .n = 6},
                               [FUSE_WEIGHT_MAX] = {.f = 0},
                               [FUSE_COMPAT] = {.i = FUSE_COMPAT_RECON},
-                              [FUSE_COLOR] = {.i = 1}};
-    const void *in[] = { &frames, NULL };
-    struct recon_volume v = { 0 };
-    void *out[] = { &v, NULL };
-    struct recon_cost cost = { 0 };
+                              [FUSE_COLOR] = {.i = 1},
+                              [FUSE_LAYOUT] = {.i = FUSE_DENSE}};
     int rc;
 
     for (int i = 0; i < WALL_W * WALL_H; i++)
         wall.depth[i] = 1;
     memset(wall.rgb, 200, sizeof(wall.rgb));
-    rc = k->run(ctx, in, p, out, &cost);
-    if (rc == 0)
-        rc = golden_move(ctx, device, RECON_VOLUME, &v, RECON_HOST);
-    if (rc == 0)
-        rc = wall_check(ctx, k, &v);
-    golden_free(ctx, device, RECON_VOLUME, &v);
+    rc = wall_fuse(ctx, k, device, &frames, p);
+    p[FUSE_LAYOUT].i = FUSE_BLOCKS;
+    if (rc == 0 && !device) {
+        wall.given = 0;
+        rc = wall_fuse(ctx, k, device, &frames, p);
+    }
     return rc;
 }
 

@@ -4,6 +4,7 @@
 #ifndef KERNELS_MARCH_H
 #define KERNELS_MARCH_H
 
+#include "kernels/blocks.h"
 #include "kernels/scene.h"
 
 struct march_field {
@@ -12,6 +13,8 @@ struct march_field {
     int n;
     const float *tsdf, *weight; /* weight NULL: all observed */
     uint32_t dim[3];
+    const struct blocks *grid; /* of a volume in blocks, else NULL */
+    float beyond;              /* value where there is no block */
     float origin[3], voxel, truncation;
     const uint8_t
         *block;     /* NULL, or a byte for each 8^3 samples: 0 where no surface can be (march_block_size) */
@@ -28,6 +31,8 @@ KERN_HD struct march_field march_scene(const struct scene *s, const uint16_t *li
     f.n = list ? n : s->n;
     f.tsdf = f.weight = 0;
     f.block = 0;
+    f.grid = 0;
+    f.beyond = 0;
     f.dim[0] = f.dim[1] = f.dim[2] = 0;
     f.origin[0] = f.origin[1] = f.origin[2] = f.voxel = f.truncation = 0;
     f.eps = 2e-4f;
@@ -45,6 +50,8 @@ KERN_HD struct march_field march_volume(const struct recon_volume *v)
     f.tsdf = v->tsdf;
     f.weight = v->weight;
     f.block = 0;
+    f.grid = 0;
+    f.beyond = v->beyond;
     for (i = 0; i < 3; i++) {
         f.dim[i] = v->dim[i];
         f.origin[i] = (float)v->origin[i];
@@ -57,12 +64,18 @@ KERN_HD struct march_field march_volume(const struct recon_volume *v)
     return f;
 }
 
+/* Place of the sample that stands as far on as bits 0 to 2 of i say, along x, y, z, from sample g; BLOCKS_NONE: in no block. */
+KERN_HD uint64_t march_place(const struct march_field *f, const float g[3], int i)
+{
+    uint32_t x = (uint32_t)g[0] + (uint32_t)(i & 1), y = (uint32_t)g[1] + (uint32_t)(i >> 1 & 1), z = (uint32_t)g[2] + (uint32_t)(i >> 2);
+    return f->grid ? blocks_sample(f->grid, x, y, z) : ((uint64_t)x * f->dim[1] + y) * f->dim[2] + z;
+}
+
 /* Trilinear value of a volume at p in metres of distance; gives 0 where a corner is unobserved or p is
  * outside. */
 KERN_HD int march_sample(const struct march_field *f, struct vec3 p, float *ret)
 {
     float g[3], w[3], sum = 0;
-    uint64_t at, sx = (uint64_t)f->dim[1] * f->dim[2], sy = f->dim[2];
     int i;
 
     g[0] = (p.x - f->origin[0]) / f->voxel;
@@ -75,13 +88,12 @@ KERN_HD int march_sample(const struct march_field *f, struct vec3 p, float *ret)
         w[i] = g[i] - b;
         g[i] = b;
     }
-    at = (uint64_t)g[0] * sx + (uint64_t)g[1] * sy + (uint64_t)g[2];
     for (i = 0; i < 8; i++) {
-        uint64_t q = at + (i & 1 ? sx : 0) + (i & 2 ? sy : 0) + (uint64_t)(i >> 2);
+        uint64_t q = march_place(f, g, i);
         float k = (i & 1 ? w[0] : 1 - w[0]) * (i & 2 ? w[1] : 1 - w[1]) * (i & 4 ? w[2] : 1 - w[2]);
-        if (f->weight && !(f->weight[q] > 0.0f))
+        if (f->weight && (q == BLOCKS_NONE || !(f->weight[q] > 0.0f)))
             return 0;
-        sum += k * f->tsdf[q];
+        sum += k * (q == BLOCKS_NONE ? f->beyond : f->tsdf[q]);
     }
     *ret = sum * f->truncation;
     return sum == sum;

@@ -123,7 +123,7 @@ const struct recon_param fps_params[] = {
     END_PARAM,
 };
 const struct recon_port voxelize_in[] = { { "points", RECON_POINTS, 0, "" }, END_PORT };
-const struct recon_port voxelize_out[] = { { "volume", RECON_VOLUME, RECON_PORT_OPTIONAL, "form = dense" },
+const struct recon_port voxelize_out[] = { { "volume", RECON_VOLUME, RECON_PORT_OPTIONAL, "form = dense, blocks, auto" },
                                            { "voxels", RECON_POINTS, RECON_PORT_OPTIONAL, "form = sparse: centres of the occupied, by number" },
                                            END_PORT };
 const struct recon_param voxelize_params[] = {
@@ -134,6 +134,7 @@ const struct recon_param voxelize_params[] = {
     { "voxel", "m", "side of a cell; 0: what the points' extent and resolution make", "0", RECON_FLOAT, 0, 1e6, 0 },
     { "shape", "", "cells along x, y, z, for grid; empty: what the points span", "", RECON_VEC, 1, 1048576, 0 },
     { "origin", "m", "low corner, for grid and kaolin; empty: the points' low corner", "", RECON_VEC, -1e9, 1e9, 0 },
-    { "form", "", "dense: a volume; sparse: the occupied cells as points", "dense", RECON_CHOICE, 0, 0, "dense|sparse" },
+    { "form", "", "dense: a volume; blocks: a volume that holds the 16^3 blocks with occupied cells alone; auto: dense, or blocks where that does "
+      "not fit the memory; sparse: the occupied cells as points", "auto", RECON_CHOICE, 0, 0, "dense|sparse|blocks|auto" },
     END_PARAM,
 };

@@ -103,7 +103,7 @@ extern const struct recon_param fps_params[];
 #define VOXELIZE_DOC "Occupancy of a grid by points: 1 where occupied, weight is the number of points"
 enum { VOXELIZE_MEANING, VOXELIZE_RESOLUTION, VOXELIZE_VOXEL, VOXELIZE_SHAPE, VOXELIZE_ORIGIN, VOXELIZE_FORM };
 enum { VOXELIZE_KAOLIN, VOXELIZE_KAOLIN_01, VOXELIZE_GRID };
-enum { VOXELIZE_DENSE, VOXELIZE_SPARSE };
+enum { VOXELIZE_DENSE, VOXELIZE_SPARSE, VOXELIZE_BLOCKS, VOXELIZE_AUTO };
 extern const struct recon_port voxelize_in[], voxelize_out[];
 extern const struct recon_param voxelize_params[];
 

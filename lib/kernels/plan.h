@@ -26,8 +26,15 @@ struct fuse_plan {
     double origin[3], voxel, truncation; /* metres */
     double weight_max;                   /* 0: none */
     int color;                           /* wanted; the frames may have none */
+    int layout;                          /* FUSE_DENSE, FUSE_BLOCKS, FUSE_AUTO */
+    int compat;
+    double shift;   /* pixels; a sample belongs to pixel round(u - shift): 0.5 where pixels are cut off */
+    uint32_t spare; /* last columns and rows of a picture that no sample falls into */
+    double reach;   /* metres; samples farther along the optical axis are left alone; INFINITY: none is */
 };
-/* frames may be NULL when bounds are given. dim = ceil((top - low) / voxel - 1e-9).
+enum { FUSE_BLOCK = 16 };            /* samples along a block's side */
+#define FUSE_SMALL ((uint64_t)1 << 30) /* bytes up to which layout 'auto' takes the dense form, where it fits */
+/* frames may be NULL when bounds are given. dim = ceil((top - low) / voxel - 1e-9), low as compat has it.
  * Refused: a box without volume, unknown bounds, more than 2^40 voxels, an axis above 2^20 samples. */
 int fuse_plan(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params,
               struct fuse_plan *ret);
@@ -36,16 +43,26 @@ int fuse_known(const struct recon_frames *frames, const struct recon_value *para
 /* recon_kernel.shape of tsdf.fuse; leaves a zeroed volume when the bounds are not known yet. */
 int fuse_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
                void *const *out);
-/* Bytes of the volume and of what the fusion holds besides: 8 a voxel, and with colour 3 + 6. */
+/* Bytes of the dense volume and of what the fusion holds besides: 8 a voxel, and with colour 3 + 6. */
 uint64_t fuse_bytes(const struct fuse_plan *plan);
+/* The same of n blocks, with their list and the grid. */
+uint64_t fuse_block_bytes(const struct fuse_plan *plan, uint64_t n);
+/* plan_volume_fits() for the dense form, with the other as a remedy. */
+int fuse_fits(struct recon_ctx *ctx, const struct fuse_plan *plan, uint64_t need, uint64_t free_bytes, const char *where);
+/* For recon_module.elsewhere of a device that has the dense form of 'recon' and 'tsdf-fusion' alone: 1 with why, or 0. free_bytes:
+ * of the device; besides: what it takes beside the volume. */
+int fuse_elsewhere(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params, uint64_t besides,
+                   uint64_t free_bytes, char *why, size_t size);
 
 /* What the camera sees of a row of voxels (fixed x, y; k counts along z): the range of k that can project
  * into the picture with z in (0, zmax], one sample wider than exact on each side. */
 struct fuse_view {
     double r[9], t[3]; /* camera = r * (world - t), r rows: camera axes in world coordinates */
-    double fx, fy, cx, cy;
-    uint32_t width, height;
-    double zmax; /* farthest depth of the frame + truncation */
+    double fx, fy, cx, cy; /* cx and cy less the plan's shift */
+    uint32_t width, height; /* pixels that samples may fall into */
+    uint32_t stride;        /* of a row of the picture */
+    double zmax;  /* farthest depth of the frame + truncation, at most reach */
+    double reach; /* the plan's */
 };
 void fuse_view(const struct fuse_plan *plan, const struct recon_camera *camera, const double pose[16],
                double farthest, struct fuse_view *ret);
@@ -55,7 +72,8 @@ struct fuse_counts {
 };
 /* 0, or refuses with empty-result when nothing was fused, with the likely cause. */
 int fuse_verdict(struct recon_ctx *ctx, const struct recon_frames *frames, const struct fuse_counts *counts);
-void fuse_cost(const struct fuse_plan *plan, const struct fuse_counts *counts, struct recon_cost *cost);
+/* samples: that the volume holds */
+void fuse_cost(const struct fuse_plan *plan, uint64_t samples, const struct fuse_counts *counts, struct recon_cost *cost);
 /* The same before a run: a frame updates one voxel in sixteen (7-Scenes kitchen: one in nineteen). */
 void fuse_guess(const struct fuse_plan *plan, const struct recon_frames *frames, struct recon_cost *cost);
 

@@ -1,4 +1,5 @@
 #include "config.h"
+#include "kernels/blocks.h"
 #include "kernels/plan.h"
 #include "kernels/rows.h"
 #include "base/base.h"
@@ -36,22 +37,40 @@ static int choose_bounds(struct recon_ctx *ctx, const struct recon_frames *frame
     return 0;
 }
 
+/* What compat means; doc/kernels.md says where it was read. */
+static const struct meaning {
+    double truncation; /* voxels */
+    double weight_max, within, shift, reach; /* within: of the first sample from the low corner, voxels; the others as in the plan */
+    bool world;                              /* the low corner is a whole multiple of voxel */
+    uint32_t spare;
+} meanings[] = {
+    [FUSE_COMPAT_RECON] = { 4, 0, 0.5, 0, INFINITY, false, 0 },
+    [FUSE_COMPAT_TSDF_FUSION] = { 5, 0, 0, 0, INFINITY, false, 0 },
+    [FUSE_COMPAT_OPEN3D] = { 8, 0, 0, 0.5, INFINITY, true, 1 },
+    [FUSE_COMPAT_NVBLOX] = { 4, 5, 0.5, 0.5, 7, true, 0 },
+};
+
 int fuse_plan(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params,
               struct fuse_plan *ret)
 {
-    static const double default_truncation[] = { [FUSE_COMPAT_RECON] = 4, [FUSE_COMPAT_TSDF_FUSION] = 5 };
     int compat = (int)params[FUSE_COMPAT].i;
-    double b[6], voxel = params[FUSE_VOXEL].f, truncation = params[FUSE_TRUNCATION].f;
+    const struct meaning *m = &meanings[compat];
+    double b[6], voxel = params[FUSE_VOXEL].f, truncation = params[FUSE_TRUNCATION].f, most = params[FUSE_WEIGHT_MAX].f;
     struct fuse_plan p = {.voxel = voxel,
-                          .weight_max = params[FUSE_WEIGHT_MAX].f,
+                          .weight_max = most > 0 ? most : m->weight_max,
                           .color = params[FUSE_COLOR].i != 0,
+                          .layout = (int)params[FUSE_LAYOUT].i,
+                          .compat = compat,
+                          .shift = m->shift,
+                          .spare = m->spare,
+                          .reach = m->reach,
                           .voxels = 1};
 
     if (choose_bounds(ctx, frames, &params[FUSE_BOUNDS], b))
         return -1;
-    p.truncation = voxel * (truncation > 0 ? truncation : default_truncation[compat]);
+    p.truncation = voxel * (truncation > 0 ? truncation : m->truncation);
     for (int a = 0; a < 3; a++) {
-        double n = ceil((b[2 * a + 1] - b[2 * a]) / voxel - 1e-9);
+        double low = m->world ? floor(b[2 * a] / voxel) * voxel : b[2 * a], n = ceil((b[2 * a + 1] - low) / voxel - 1e-9);
 
         if (n > 1 << 20)
             return ctx->host->fail(
@@ -60,7 +79,7 @@ int fuse_plan(struct recon_ctx *ctx, const struct recon_frames *frames, const st
                 b[2 * a + 1] - b[2 * a], voxel, n, "xyz"[a], 1 << 20);
         p.dim[a] = n < 1 ? 1 : (uint32_t)n;
         p.voxels *= p.dim[a];
-        p.origin[a] = b[2 * a] + (compat == FUSE_COMPAT_RECON ? voxel / 2 : 0);
+        p.origin[a] = low + m->within * voxel;
     }
     if (p.voxels > 1ull << 40)
         return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume",
@@ -97,6 +116,44 @@ uint64_t fuse_bytes(const struct fuse_plan *p)
     return p->voxels * (p->color ? 17 : 8);
 }
 
+uint64_t fuse_block_bytes(const struct fuse_plan *p, uint64_t n)
+{
+    return n * (FUSE_BLOCK * FUSE_BLOCK * FUSE_BLOCK * (p->color ? 17 : 8) + 12) + blocks_bytes(p->dim, FUSE_BLOCK);
+}
+
+int fuse_fits(struct recon_ctx *ctx, const struct fuse_plan *p, uint64_t need, uint64_t free_bytes, const char *where)
+{
+    char a[24], b[24];
+
+    if (need <= free_bytes / 10 * 9)
+        return 0;
+    return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume",
+                           "%u x %u x %u voxels need %s of %s memory, %s are free: take a larger voxel or smaller bounds, or layout 'blocks', "
+                           "which holds those near a surface alone",
+                           p->dim[0], p->dim[1], p->dim[2], human_bytes(need, a), where, human_bytes(free_bytes, b));
+}
+
+int fuse_elsewhere(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params, uint64_t besides,
+                   uint64_t free_bytes, char *why, size_t size)
+{
+    struct fuse_plan p;
+
+    if (params[FUSE_COMPAT].i > FUSE_COMPAT_TSDF_FUSION) {
+        snprintf(why, size, "it has no form of compat '%s'", params[FUSE_COMPAT].i == FUSE_COMPAT_OPEN3D ? "open3d" : "nvblox");
+        return 1;
+    }
+    if (params[FUSE_LAYOUT].i == FUSE_BLOCKS) {
+        snprintf(why, size, "it has no form of layout 'blocks'");
+        return 1;
+    }
+    if (params[FUSE_LAYOUT].i == FUSE_DENSE || !fuse_known(frames, params) || fuse_plan(ctx, frames, params, &p))
+        return 0;
+    if (fuse_bytes(&p) + besides <= free_bytes / 10 * 9)
+        return 0;
+    snprintf(why, size, "%u x %u x %u samples do not fit its memory, and it has no form of layout 'blocks'", p.dim[0], p.dim[1], p.dim[2]);
+    return 1;
+}
+
 void fuse_view(const struct fuse_plan *plan, const struct recon_camera *c, const double pose[16],
                double farthest, struct fuse_view *ret)
 {
@@ -107,11 +164,13 @@ void fuse_view(const struct fuse_plan *plan, const struct recon_camera *c, const
         ret->t[a] = pose[4 * a + 3];
     ret->fx = c->fx;
     ret->fy = c->fy;
-    ret->cx = c->cx;
-    ret->cy = c->cy;
-    ret->width = c->width;
-    ret->height = c->height;
-    ret->zmax = farthest + plan->truncation;
+    ret->cx = c->cx - plan->shift;
+    ret->cy = c->cy - plan->shift;
+    ret->width = c->width > plan->spare ? c->width - plan->spare : 0;
+    ret->height = c->height > plan->spare ? c->height - plan->spare : 0;
+    ret->stride = c->width;
+    ret->reach = plan->reach;
+    ret->zmax = fmin(farthest + plan->truncation, plan->reach);
 }
 
 int fuse_verdict(struct recon_ctx *ctx, const struct recon_frames *frames, const struct fuse_counts *c)
@@ -135,11 +194,11 @@ int fuse_verdict(struct recon_ctx *ctx, const struct recon_frames *frames, const
                            frames->bounds[4], frames->bounds[5]);
 }
 
-void fuse_cost(const struct fuse_plan *plan, const struct fuse_counts *c, struct recon_cost *cost)
+void fuse_cost(const struct fuse_plan *plan, uint64_t samples, const struct fuse_counts *c, struct recon_cost *cost)
 {
     cost->items = c->updates;
     /* the volume written once, a voxel read and written and its depth read per update */
-    cost->moved_bytes = fuse_bytes(plan) + c->updates * (4 + 2 * (plan->color ? 14 : 8));
+    cost->moved_bytes = samples * (plan->color ? 17 : 8) + c->updates * (4 + 2 * (plan->color ? 14 : 8));
     cost->flops = c->updates * 28;
 }
 
@@ -147,6 +206,6 @@ void fuse_guess(const struct fuse_plan *plan, const struct recon_frames *frames,
 {
     struct fuse_counts c = { .updates = plan->voxels / 16 * (frames ? frames->count : 0) };
 
-    fuse_cost(plan, &c, cost);
+    fuse_cost(plan, plan->voxels, &c, cost);
     cost->items = plan->voxels;
 }

@@ -23,7 +23,7 @@ int mc_refuse_range(struct recon_ctx *ctx, double low, double high, uint64_t obs
 
 int mc_refuse_empty(struct recon_ctx *ctx, const struct recon_volume *v, const struct mc_rule *rule)
 {
-    uint64_t n = (uint64_t)v->dim[0] * v->dim[1] * v->dim[2], observed = 0;
+    uint64_t n = recon_volume_samples(v), observed = 0;
     double low = INFINITY, high = -INFINITY;
 
     for (uint64_t i = 0; i < n; i++) {
@@ -69,7 +69,7 @@ void mc_bound(const struct recon_volume *v, int bytes_a_sample, struct recon_cos
 void mc_cost(const struct recon_volume *v, const struct recon_mesh *m, int bytes_a_sample,
              struct recon_cost *cost)
 {
-    uint64_t n = (uint64_t)v->dim[0] * v->dim[1] * v->dim[2];
+    uint64_t n = recon_volume_samples(v);
 
     cost->items = n;
     cost->moved_bytes = n * (4 + (v->weight ? 4 : 0)) + m->vertices * (12 + (m->rgb ? 3 : 0)) + m->faces * 12;

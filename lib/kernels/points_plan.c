@@ -1,5 +1,6 @@
 #include "config.h"
 #include "base/base.h"
+#include "kernels/blocks.h"
 #include "kernels/plan.h"
 #include "kernels/points_plan.h"
 
@@ -112,21 +113,99 @@ int voxel_plan(struct recon_ctx *ctx, const struct recon_points *in, const struc
     return voxel_plan_box(ctx, low, high, p, ret);
 }
 
+static uint64_t cells_of(const struct voxel_plan *p)
+{
+    return (uint64_t)p->dim[0] * p->dim[1] * p->dim[2];
+}
+
+uint64_t voxelize_dense_bytes(const struct voxel_plan *p)
+{
+    return 8 * cells_of(p) + 4096;
+}
+
+void voxelize_choose(struct voxel_plan *p, uint64_t free_bytes)
+{
+    if (p->form == VOXELIZE_AUTO)
+        p->form = voxelize_dense_bytes(p) <= free_bytes / 10 * 9 ? VOXELIZE_DENSE : VOXELIZE_BLOCKS;
+}
+
+/* The cells of a point: kaolin 0.1 those whose centres are within voxel of it. */
+int voxel_each(const struct voxel_plan *p, const float *xyz, int (*what)(void *self, const uint32_t cell[3]), void *self)
+{
+    uint32_t from[3], to[3], cell[3];
+
+    if (p->meaning != VOXELIZE_KAOLIN_01)
+        return voxel_cell(p, xyz, cell) ? what(self, cell) : 0;
+    for (int i = 0; i < 3; i++)
+        if (!voxel_span(p, i, (double)xyz[i], p->voxel, &from[i], &to[i]))
+            return 0;
+    for (cell[0] = from[0]; cell[0] <= to[0]; cell[0]++)
+        for (cell[1] = from[1]; cell[1] <= to[1]; cell[1]++)
+            for (cell[2] = from[2]; cell[2] <= to[2]; cell[2]++) {
+                double d = 0;
+
+                for (int i = 0; i < 3; i++) {
+                    double x = p->origin[i] + p->voxel * cell[i] - (double)xyz[i];
+
+                    d += x * x;
+                }
+                if (d <= p->voxel * p->voxel && what(self, cell))
+                    return -1;
+            }
+    return 0;
+}
+
+static int mark_block(void *self, const uint32_t cell[3])
+{
+    const struct blocks *g = self;
+    uint64_t at = blocks_cell(g, cell[0] >> g->shift, cell[1] >> g->shift, cell[2] >> g->shift);
+
+    g->bits[at >> 6] |= 1ull << (at & 63);
+    return 0;
+}
+
+int voxelize_grid(struct recon_ctx *ctx, const struct voxel_plan *p, const struct recon_points *in, struct blocks *ret)
+{
+    if (blocks_take(ctx, p->dim, FUSE_BLOCK, ret))
+        return -1;
+    for (uint64_t i = 0; i < in->n; i++)
+        voxel_each(p, in->xyz + 3 * i, mark_block, ret);
+    blocks_rank(ret);
+    return 0;
+}
+
+uint64_t voxelize_block_bytes(const struct voxel_plan *p, uint64_t n)
+{
+    return n * (FUSE_BLOCK * FUSE_BLOCK * FUSE_BLOCK * 8 + 12) + blocks_bytes(p->dim, FUSE_BLOCK) + 4096;
+}
+
 int voxelize_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
 {
     const struct recon_points *points = in[0];
     struct voxel_plan v;
-    uint64_t cells;
+    struct blocks g;
+    uint64_t n;
 
     if (!points || !points->xyz)
         return 0;
     if (voxel_plan(ctx, points, p, &v))
         return -1;
-    cells = (uint64_t)v.dim[0] * v.dim[1] * v.dim[2];
-    /* sparse: numbers of cells in an array that doubles, once more for the sort, and the result; kaolin 0.1 marks the cells
-     * around a point */
-    cost->host_bytes = v.form == VOXELIZE_DENSE ? 8 * cells + 4096 : (v.meaning == VOXELIZE_KAOLIN_01 ? 27 : 1) * 36 * points->n + 12288;
-    cost->moved_bytes = 12 * points->n + (v.form == VOXELIZE_DENSE ? 8 * cells : 16 * points->n);
+    voxelize_choose(&v, plan_memory_free());
+    n = (v.meaning == VOXELIZE_KAOLIN_01 ? 27u : 1u) * points->n;
+    cost->moved_bytes = 12 * points->n;
+    if (v.form == VOXELIZE_BLOCKS) { /* counted: it is as quick as the run */
+        if (voxelize_grid(ctx, &v, points, &g))
+            return -1;
+        cost->host_bytes = voxelize_block_bytes(&v, g.before[g.words]);
+        cost->moved_bytes += cost->host_bytes;
+        blocks_release(ctx, &g);
+    } else if (v.form == VOXELIZE_DENSE) {
+        cost->host_bytes = voxelize_dense_bytes(&v);
+        cost->moved_bytes += 8 * cells_of(&v);
+    } else { /* numbers of cells in an array that doubles, once more for the sort, and the result */
+        cost->host_bytes = 36 * n + 12288;
+        cost->moved_bytes += 16 * points->n;
+    }
     cost->flops = 12 * points->n;
     cost->items = points->n;
     return 0;
@@ -139,10 +218,12 @@ int voxelize_shape(struct recon_ctx *ctx, const void *const *in, const struct re
     struct recon_points *r = out[1];
     struct voxel_plan plan;
 
-    if (points && points->xyz && v && p[VOXELIZE_FORM].i == VOXELIZE_DENSE) {
+    if (points && points->xyz && v && p[VOXELIZE_FORM].i != VOXELIZE_SPARSE) {
         if (voxel_plan(ctx, points, p, &plan))
             return -1;
+        voxelize_choose(&plan, plan_memory_free());
         memcpy(v->dim, plan.dim, sizeof(v->dim));
+        v->side = plan.form == VOXELIZE_BLOCKS ? FUSE_BLOCK : 0;
     }
     if (points && r)
         r->n = points->n;
@@ -151,15 +232,50 @@ int voxelize_shape(struct recon_ctx *ctx, const void *const *in, const struct re
 
 int voxelize_outputs(struct recon_ctx *ctx, const struct voxel_plan *p, void *const *out)
 {
-    if (out[p->form == VOXELIZE_DENSE ? 0 : 1])
+    bool sparse = p->form == VOXELIZE_SPARSE;
+
+    if (out[sparse])
         return 0;
-    return ctx->host->fail(ctx, CODE_USAGE, NULL, "form", p->form == VOXELIZE_DENSE ? "form 'dense' gives the slot 'volume', which no step takes"
-                                                                                     : "form 'sparse' gives the slot 'voxels', which no step takes");
+    return ctx->host->fail(ctx, CODE_USAGE, NULL, "form", sparse ? "form 'sparse' gives the slot 'voxels', which no step takes"
+                                                                 : "forms 'dense', 'blocks' and 'auto' give the slot 'volume', which no step takes");
+}
+
+int voxelize_elsewhere(struct recon_ctx *ctx, const struct recon_points *in, const struct recon_value *p, uint64_t free_bytes, char *why,
+                       size_t size)
+{
+    struct voxel_plan v;
+
+    if (p[VOXELIZE_FORM].i == VOXELIZE_BLOCKS) {
+        snprintf(why, size, "it has no form 'blocks'");
+        return 1;
+    }
+    if (p[VOXELIZE_FORM].i != VOXELIZE_AUTO || !in || !in->xyz || in->place != RECON_HOST || voxel_plan(ctx, in, p, &v))
+        return 0;
+    if (voxelize_dense_bytes(&v) <= free_bytes / 10 * 9)
+        return 0;
+    snprintf(why, size, "%u x %u x %u cells do not fit its memory, and it has no form 'blocks'", v.dim[0], v.dim[1], v.dim[2]);
+    return 1;
 }
 
 int voxelize_none(struct recon_ctx *ctx, const struct recon_points *in)
 {
     return ctx->host->fail(ctx, CODE_DATA, "empty-result", "volume", "none of %llu points lies in the grid", (unsigned long long)in->n);
+}
+
+static int golden_voxel_blocks(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_points *in, struct recon_value *p)
+{
+    struct recon_volume v = { 0 }, d = { 0 };
+    int rc;
+
+    p[VOXELIZE_FORM].i = VOXELIZE_BLOCKS;
+    rc = golden_run(ctx, k, NULL, (const void *[]){ in, NULL }, p, (void *[]){ &v, NULL, NULL });
+    if (rc == 0)
+        rc = volume_spread(ctx, &v, &d);
+    if (rc == 0 && (v.blocks != 1 || d.weight[3 * 16 + 2 * 4 + 1] != 2 || d.tsdf[2 * 16] != 1 || d.tsdf[1] != 0))
+        rc = wrong(ctx, k, "the number of blocks", (double)v.blocks, 1);
+    golden_free(ctx, NULL, RECON_VOLUME, &v);
+    golden_free(ctx, NULL, RECON_VOLUME, &d);
+    return rc;
 }
 
 /* the corners of a box: kaolin's rounding to the nearest even cell */
@@ -181,6 +297,8 @@ int golden_voxelize(struct recon_ctx *ctx, const struct recon_kernel *k, const s
         rc = wrong(ctx, k, "the number of occupied cells", sum, 3);
     ctx->host->free(ctx, v.tsdf);
     ctx->host->free(ctx, v.weight);
+    if (rc == 0 && !device)
+        rc = golden_voxel_blocks(ctx, k, &in, p);
     p[VOXELIZE_FORM].i = VOXELIZE_SPARSE;
     if (rc == 0)
         rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ NULL, &sparse, NULL });

@@ -55,6 +55,18 @@ KERN_HD bool voxel_span(const struct voxel_plan *p, int axis, double x, double r
 }
 int voxelize_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
 int voxelize_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
+/* Calls what for every cell of a point, until it gives other than 0. 0 or -1. */
+int voxel_each(const struct voxel_plan *p, const float *xyz, int (*what)(void *self, const uint32_t cell[3]), void *self);
+/* 'auto' becomes dense where that fits nine tenths of free_bytes, else blocks. */
+void voxelize_choose(struct voxel_plan *p, uint64_t free_bytes);
+uint64_t voxelize_dense_bytes(const struct voxel_plan *p);
+uint64_t voxelize_block_bytes(const struct voxel_plan *p, uint64_t blocks);
+/* The blocks with an occupied cell, ranked; points on the host. 0, or -1 after fail(). */
+struct blocks;
+int voxelize_grid(struct recon_ctx *ctx, const struct voxel_plan *p, const struct recon_points *in, struct blocks *ret);
+/* For recon_module.elsewhere of a device without blocks. */
+int voxelize_elsewhere(struct recon_ctx *ctx, const struct recon_points *in, const struct recon_value *params, uint64_t free_bytes,
+                       char *why, size_t size);
 /* What is asked for must be there: form against the outputs. */
 int voxelize_outputs(struct recon_ctx *ctx, const struct voxel_plan *p, void *const *out);
 int voxelize_none(struct recon_ctx *ctx, const struct recon_points *in); /* empty-result; -1 */

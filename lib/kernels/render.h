@@ -64,7 +64,6 @@ KERN_HD int scene_edge_lost(const struct scene_view *c, uint32_t pixel, uint32_t
 KERN_HD int preview_color(const struct march_field *f, const uint8_t *rgb, struct vec3 p, float ret[3])
 {
     float g[3], w[3], sum = 0;
-    uint64_t at, sx = (uint64_t)f->dim[1] * f->dim[2], sy = f->dim[2];
     int i, c;
 
     g[0] = (p.x - f->origin[0]) / f->voxel;
@@ -78,11 +77,10 @@ KERN_HD int preview_color(const struct march_field *f, const uint8_t *rgb, struc
         w[i] = g[i] - b;
         g[i] = b;
     }
-    at = (uint64_t)g[0] * sx + (uint64_t)g[1] * sy + (uint64_t)g[2];
     for (i = 0; i < 8; i++) {
-        uint64_t q = at + (i & 1 ? sx : 0) + (i & 2 ? sy : 0) + (uint64_t)(i >> 2);
+        uint64_t q = march_place(f, g, i);
         float k = (i & 1 ? w[0] : 1 - w[0]) * (i & 2 ? w[1] : 1 - w[1]) * (i & 4 ? w[2] : 1 - w[2]);
-        if (f->weight && !(f->weight[q] > 0.0f))
+        if (q == BLOCKS_NONE || (f->weight && !(f->weight[q] > 0.0f)))
             continue;
         sum += k;
         for (c = 0; c < 3; c++)

@@ -47,11 +47,16 @@ const struct recon_param fuse_params[] = {
      RECON_FLOAT, 0, 1000, 0},
     {"bounds", "m", "box as x0, x1, y0, y1, z0, z1; empty: what the frames show", "", RECON_VEC, -1e6, 1e6,
      0},
-    {"weight_max", "", "the mean forgets beyond so many frames; 0: never", "0", RECON_FLOAT, 0, 1e9, 0},
+    {"weight_max", "", "the mean forgets beyond this weight; 0: what compat says, never or (nvblox) 5", "0", RECON_FLOAT, 0, 1e9, 0},
     {"compat", "",
-     "recon: samples at voxel centres, truncation 4; tsdf-fusion: samples at voxel corners, truncation 5",
-     "recon", RECON_CHOICE, 0, 0, "recon|tsdf-fusion"},
+     "whose meaning; recon: samples at voxel centres, truncation 4; tsdf-fusion: at voxel corners, truncation 5; open3d "
+     "(VoxelBlockGrid): at whole multiples of voxel, pixels cut off, truncation 8; nvblox: at half multiples, pixels cut off, "
+     "weight 1 / z^2, truncation 4",
+     "recon", RECON_CHOICE, 0, 0, "recon|tsdf-fusion|open3d|nvblox"},
     {"color", "", "fuse colours too, where the frames have them", "true", RECON_BOOL, 0, 0, 0},
+    {"layout", "",
+     "dense: every sample of the bounds; blocks: those of 16^3 blocks near a surface alone, the same surface; auto: dense up to "
+     "a gigabyte that fits, else the smaller", "dense", RECON_CHOICE, 0, 0, "dense|blocks|auto"},
     END_PARAM,
 };
 const struct recon_port volume_read_in[] = { END_PORT };

@@ -43,8 +43,9 @@ extern const struct recon_param frames_write_params[];
 
 #define FUSE_NAME "tsdf.fuse"
 #define FUSE_DOC "Fuse RGB-D frames into a truncated signed distance volume"
-enum { FUSE_VOXEL, FUSE_TRUNCATION, FUSE_BOUNDS, FUSE_WEIGHT_MAX, FUSE_COMPAT, FUSE_COLOR };
-enum { FUSE_COMPAT_RECON, FUSE_COMPAT_TSDF_FUSION };
+enum { FUSE_VOXEL, FUSE_TRUNCATION, FUSE_BOUNDS, FUSE_WEIGHT_MAX, FUSE_COMPAT, FUSE_COLOR, FUSE_LAYOUT };
+enum { FUSE_COMPAT_RECON, FUSE_COMPAT_TSDF_FUSION, FUSE_COMPAT_OPEN3D, FUSE_COMPAT_NVBLOX };
+enum { FUSE_DENSE, FUSE_BLOCKS, FUSE_AUTO };
 extern const struct recon_port fuse_in[], fuse_out[];
 extern const struct recon_param fuse_params[];
 

@@ -107,15 +107,17 @@ static int estimate_step(struct estimating *x, size_t at, const double ceilings[
     const void **in = xcalloc(s->n_in + 1, sizeof(*in));
     struct estimate_step *e = VEC_ADD(&x->e->steps);
     struct runner *r = x->r;
+    bool given = true;
     char what[160];
     int rc = 0;
 
-    *e = (struct estimate_step){ .plan = s, .known = s->kernel->bound != NULL, .ms = NAN };
     host_begin(&r->state, r->state.args, NULL);
     for (uint32_t i = 0; i < s->n_in; i++) {
         in[i] = s->in[i] < 0 ? NULL : x->slots[s->in[i]];
-        e->known = e->known && (in[i] || s->in[i] < 0);
+        given = given && (in[i] || s->in[i] < 0);
     }
+    s = runner_choose(r, s, in);
+    *e = (struct estimate_step){ .plan = s, .known = given && s->kernel->bound != NULL, .ms = NAN };
     if (e->known)
         rc = s->kernel->bound(runner_ctx(r, s), in, s->values, &e->cost);
     if (rc == 0 && e->known)

@@ -97,6 +97,7 @@ struct plan_step {
     uint32_t n_in, n_out, n_params;
     int *in, *out;              /* slots in the order of the ports, -1: an optional input that is absent */
     struct recon_value *values; /* in the order of the kernel's parameters; texts and vectors owned */
+    struct plan_step *host;     /* the same step by the module 'cpu', for what the device's has no form of; NULL: there is none */
 };
 struct plan {
     struct {

@@ -38,6 +38,9 @@ struct runner {
     double bytes_per_s, flops_per_s; /* of the device, 0: unknown */
 };
 struct recon_ctx *runner_ctx(struct runner *r, const struct plan_step *s);
+/* The step, or its form on the host where the device's module has none for these inputs: structs of their slots, wherever their
+ * arrays stand, or NULL. */
+const struct plan_step *runner_choose(struct runner *r, const struct plan_step *s, const void *const *in);
 
 /* Makes the slot's data be at place; copied bytes and time are added. */
 int live_ensure(struct runner *r, struct live *l, enum recon_slot type, enum recon_place place, uint64_t *bytes,

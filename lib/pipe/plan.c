@@ -216,6 +216,25 @@ static int bind_ports(const struct planning *x, const struct step *s, int at, st
     return 0;
 }
 
+/* The step by the module 'cpu', with the same names, values and slots, where the device's module leaves some inputs to it. */
+static void add_host(const struct planning *x, struct plan_step *s)
+{
+    const struct module *cpu = modules_named(x->m, "cpu"), *found;
+    const struct recon_kernel *k = s->on_device && s->module->m->elsewhere && cpu && cpu->m ? modules_kernel(x->m, cpu, s->kernel->name, &found) : NULL;
+
+    if (!k || found != cpu || params_count(k->params) != s->n_params || ports_count(k->in) != s->n_in || ports_count(k->out) != s->n_out)
+        return;
+    for (uint32_t i = 0; i < s->n_params; i++)
+        if (!str_eq(k->params[i].name, s->kernel->params[i].name))
+            return;
+    s->host = xmalloc(sizeof(*s->host));
+    *s->host = *s;
+    s->host->kernel = k;
+    s->host->module = cpu;
+    s->host->on_device = false;
+    s->host->host = NULL;
+}
+
 int plan_make(const struct pipeline *p, const struct modules *m, const struct device *d, struct plan *ret,
               struct err *err)
 {
@@ -235,6 +254,7 @@ int plan_make(const struct pipeline *p, const struct modules *m, const struct de
         ps->on_device = ps->module->m->device != NULL;
         if (bind_params(&x, s, ps, err) || bind_ports(&x, s, (int)i, ps, err))
             break;
+        add_host(&x, ps);
         if (i + 1 == p->steps.n)
             return 0;
     }
@@ -253,6 +273,7 @@ void plan_release(struct plan *p)
         free(s->in);
         free(s->out);
         free(s->name);
+        free(s->host);
     }
     for (size_t i = 0; i < p->slots.n; i++)
         free(p->slots.v[i].name);

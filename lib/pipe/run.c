@@ -63,6 +63,16 @@ struct recon_ctx *runner_ctx(struct runner *r, const struct plan_step *s)
     return s->on_device ? &r->gpu : &r->host;
 }
 
+const struct plan_step *runner_choose(struct runner *r, const struct plan_step *s, const void *const *in)
+{
+    char why[200] = "";
+
+    if (!s->host || !s->module->m->elsewhere(&r->gpu, s->kernel, in, s->values, why, sizeof(why)))
+        return s;
+    r->host.host->log(&r->host, RECON_NOTE, NULL, s->name, "step '%s' runs on the host: module '%s': %s", s->name, s->module->name, why);
+    return s->host;
+}
+
 void run_report_release(struct run_report *r)
 {
     free(r->steps.v);
@@ -222,10 +232,21 @@ static void tell_lost(struct run *x, const struct plan_step *s, const void *cons
         }
 }
 
+/* Which module runs the step, by what its inputs are. */
+static const struct plan_step *choose(struct run *x, const struct plan_step *s, const void **in)
+{
+    for (uint32_t i = 0; i < s->n_in; i++) {
+        const struct live *l = s->in[i] < 0 ? NULL : &x->live[s->in[i]];
+
+        in[i] = !l ? NULL : l->at[RECON_HOST] ? l->at[RECON_HOST] : l->at[RECON_DEVICE];
+    }
+    return runner_choose(x->r, s, in);
+}
+
 static int run_step(struct run *x, size_t at, struct err *err)
 {
     const struct plan_step *s = &x->p->steps.v[at];
-    struct run_step t = { .plan = s, .share_of_peak = NAN };
+    struct run_step t = { .share_of_peak = NAN };
     const void **in = xcalloc(s->n_in + 1, sizeof(*in));
     void **out = xcalloc(s->n_out + 1, sizeof(*out));
     double start = clock_ms();
@@ -236,6 +257,7 @@ static int run_step(struct run *x, size_t at, struct err *err)
     host_begin(&x->r->state, x->args, x->report);
     x->r->host.dataset = x->r->gpu.dataset = x->args->dataset;
     x->r->host.out = x->r->gpu.out = x->args->out;
+    t.plan = s = choose(x, s, in);
     for (uint32_t i = 0; i < s->n_out; i++)
         out[i] = live_new((enum recon_slot)s->kernel->out[i].type, place_of(s, &s->kernel->out[i]));
     rc = runner_cancelled() ? -1 : 0;

@@ -1,6 +1,6 @@
 /* peers: one kernel of cpu.so on one input, the least of N runs, as peers.sh holds against others' programs.
  *
- *   peers CPU.so CASE [INPUT] [--repeat N] [--threads T] [--points F32] [--out FOLDER] [--faces N] [--levels N] [--color] [--winding]
+ *   peers CPU.so CASE [INPUT] [--repeat N] [--threads T] [--points F32] [--out FOLDER] [--faces N] [--levels N] [--color] [--dense] [--winding]
  *
  * CASE: mc (sphere 256^3), fuse (INPUT: RGB-D folder, at most 100 frames, decoded before), loop, simplify, sign, load
  * (INPUT: a mesh), copy (memcpy of 256 MiB). Prints "ms X cpu Y" and then words about what came out: name value ...
@@ -20,8 +20,9 @@ enum { FRAMES = 100, SIDE = 256 };
 struct peer {
     const struct recon_module *m;
     const char *input, *points, *out;
-    int winding;
+    int winding, dense;
     int repeat, threads, faces, levels, color;
+    uint64_t items;
     double best, cpu; /* least wall and processor time of a run, ms */
     char words[200];
 };
@@ -57,6 +58,7 @@ static int call(struct peer *p, const char *name, const void *const *in, struct 
     if (k->run(&T.ctx, in, v, out, &cost))
         return bad(name);
     keep_least(p, clock_ms() - t0, cpu_ms() - c0);
+    p->items = cost.items;
     return 0;
 }
 
@@ -224,6 +226,12 @@ struct kept {
     uint64_t n, at;
 };
 
+static int again(struct recon_frames *self)
+{
+    ((struct kept *)self->impl)->at = 0;
+    return 0;
+}
+
 static int give(struct recon_frames *self, struct recon_frame *ret)
 {
     struct kept *k = self->impl;
@@ -260,7 +268,7 @@ static int keep(struct peer *p, struct kept *k, struct recon_frames *ret)
         f.name = "frame";
         k->frame[k->n++] = f;
     }
-    *ret = (struct recon_frames){ .camera = from.camera, .count = k->n, .next = give, .impl = k };
+    *ret = (struct recon_frames){ .camera = from.camera, .count = k->n, .next = give, .rewind = again, .lasting = 1, .impl = k };
     memcpy(ret->bounds, from.bounds, sizeof(ret->bounds));
     from.close(&from);
     free(v);
@@ -275,8 +283,13 @@ static int fuse(struct peer *p)
     const void *in[] = { &frames };
     int rc = keep(p, &kept, &frames);
 
+    static const double room[6] = { -2.9, 3.9, -2, 1.2, 0.8, 4 }; /* more than the frames show, as a grid without bounds takes it */
+
     v[FUSE_TRUNCATION].f = 4;
     v[FUSE_COLOR].i = p->color;
+    v[FUSE_LAYOUT].i = p->dense ? FUSE_DENSE : FUSE_BLOCKS;
+    if (!p->dense)
+        v[FUSE_BOUNDS] = (struct recon_value){ .v = room, .n = 6 };
     for (int i = 0; i <= p->repeat && rc == 0; i++) {
         struct recon_volume o = { 0 };
         void *out[] = { &o };
@@ -284,10 +297,10 @@ static int fuse(struct peer *p)
 
         kept.at = 0;
         rc = call(p, FUSE_NAME, in, v, out);
-        for (uint64_t n = rc ? 0 : (uint64_t)o.dim[0] * o.dim[1] * o.dim[2]; n-- > 0;)
+        for (uint64_t n = rc ? 0 : recon_volume_samples(&o); n-- > 0;)
             seen += o.weight[n] > 0;
-        snprintf(p->words, sizeof(p->words), "frames %llu dim %ux%ux%u observed %llu", (unsigned long long)kept.n, o.dim[0],
-                 o.dim[1], o.dim[2], (unsigned long long)seen);
+        snprintf(p->words, sizeof(p->words), "frames %llu dim %ux%ux%u blocks %llu observed %llu updates %llu", (unsigned long long)kept.n,
+                 o.dim[0], o.dim[1], o.dim[2], (unsigned long long)o.blocks, (unsigned long long)seen, (unsigned long long)p->items);
         test_slot_free(&T, RECON_VOLUME, &o);
     }
     for (uint64_t i = 0; i < kept.n; i++) {
@@ -314,6 +327,8 @@ static void options(struct peer *p, int argc, char **argv)
             p->color = 1;
         else if (str_eq(argv[i], "--winding"))
             p->winding = 1;
+        else if (str_eq(argv[i], "--dense"))
+            p->dense = 1;
         else if (strncmp(argv[i], "--", 2))
             p->input = argv[i];
         else if (++i && str_eq(argv[i - 1], "--repeat"))

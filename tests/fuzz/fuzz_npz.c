@@ -13,18 +13,20 @@ static void release(struct recon_volume *v)
     free(v->tsdf);
     free(v->weight);
     free(v->rgb);
+    free(v->block);
 }
 
 static void again(const struct recon_volume *v)
 {
-    uint64_t n = (uint64_t)v->dim[0] * v->dim[1] * v->dim[2];
+    uint64_t n = recon_volume_samples(v);
     char *path = xasprintf("/tmp/recon-fuzz-%ld.npz", (long)getpid());
     struct recon_volume w;
 
     if (volume_write(path, v, n & 1, NULL) || volume_read(path, &data_malloc, &w, NULL))
         abort();
     if (memcmp(v->dim, w.dim, sizeof(w.dim)) || memcmp(v->tsdf, w.tsdf, n * 4) ||
-        (v->weight && memcmp(v->weight, w.weight, n * 4)))
+        (v->weight && memcmp(v->weight, w.weight, n * 4)) || v->side != w.side || v->blocks != w.blocks ||
+        (v->side && memcmp(v->block, w.block, v->blocks * 12)))
         abort();
     release(&w);
     unlink(path);

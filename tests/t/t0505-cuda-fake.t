@@ -28,6 +28,16 @@ for scene in room objects; do
     diff -r mesh-cpu mesh-cuda >out 2>&1 && ok 'the same mesh and picture' || not_ok 'the same mesh and picture' "$(cat out)"
     rm -rf scan-* mesh-*
 done
+# what the module leaves to the CPU: volumes in blocks, and the meanings of others
+for how in layout=blocks compat=open3d compat=nvblox; do
+    for device in cpu cuda; do
+        tap 0 "$how on $device" run --pipeline scene-to-mesh --device $device --out "mesh-$device" $small --set scene.frames=5 \
+            --set fuse.voxel=0.1 --set fuse.$how --set preview.width=40 --set preview.height=30 --events "$T/events-$device"
+    done
+    if grep '"kernel":"tsdf.fuse"' events-cuda | grep -q '"device":"cpu"'; then ok 'the fusion runs on the CPU'; else not_ok 'the fusion runs on the CPU' "$(cat events-cuda)"; fi
+    diff -r mesh-cpu mesh-cuda >out 2>&1 && ok '... the same mesh' || not_ok '... the same mesh' "$(cat out)"
+    rm -rf mesh-*
+done
 # marching cubes with its other options on a noisy volume: ambiguous cells, padding, occupancy
 cat >odd.conf <<'C'
 version = 1;

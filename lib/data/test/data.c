@@ -146,15 +146,27 @@ static void poses(void **state)
 
 /* ---- volumes ---- */
 
-static struct recon_volume made_volume(void)
+/* 7 x 5 x 9 samples, or two of the blocks of 20 x 5 x 9 */
+static struct recon_volume made_volume(bool blocks)
 {
     struct recon_volume v = {.dim = {7, 5, 9}, .origin = {-1, 0.25, 3}, .voxel = 0.04, .truncation = 0.2};
+    static const uint32_t places[] = { 0, 0, 1, 2, 0, 0 };
+    uint64_t n;
 
-    v.tsdf = xmalloc(315 * 4);
-    v.weight = xmalloc(315 * 4);
-    v.rgb = xmalloc(315 * 3);
-    for (int i = 0; i < 315; i++) {
-        v.tsdf[i] = (float)sin(i);
+    if (blocks) {
+        v.dim[0] = 20;
+        v.side = 8;
+        v.beyond = 0.5f;
+        v.blocks = 2;
+        v.block = xmalloc(24);
+        memcpy(v.block, places, 24);
+    }
+    n = recon_volume_samples(&v);
+    v.tsdf = xmalloc(n * 4);
+    v.weight = xmalloc(n * 4);
+    v.rgb = xmalloc(n * 3);
+    for (uint64_t i = 0; i < n; i++) {
+        v.tsdf[i] = (float)sin((double)i);
         v.weight[i] = (float)(i % 5);
         v.rgb[3 * i] = v.rgb[3 * i + 1] = v.rgb[3 * i + 2] = (uint8_t)i;
     }
@@ -166,16 +178,20 @@ static void free_volume(struct recon_volume *v)
     free(v->tsdf);
     free(v->weight);
     free(v->rgb);
+    free(v->block);
 }
 
 static void volume_round_trip(void **state)
 {
-    struct recon_volume v = made_volume(), w = { .dim = { 0 } };
+    struct recon_volume w = { .dim = { 0 } };
     char *path = at("v.npz");
 
     (void)state;
-    for (int compress = 0; compress < 2; compress++) {
-        assert_int_equal(volume_write(path, &v, compress, NULL), 0);
+    for (int way = 0; way < 4; way++) {
+        struct recon_volume v = made_volume(way / 2);
+        uint64_t n = recon_volume_samples(&v);
+
+        assert_int_equal(volume_write(path, &v, way % 2, NULL), 0);
         assert_int_equal(volume_probe(path, &w, NULL), 0);
         assert_memory_equal(w.dim, v.dim, sizeof(v.dim));
         assert_null(w.tsdf);
@@ -183,26 +199,31 @@ static void volume_round_trip(void **state)
         assert_memory_equal(w.dim, v.dim, sizeof(v.dim));
         assert_memory_equal(w.origin, v.origin, sizeof(v.origin));
         assert_true(w.voxel == v.voxel && w.truncation == v.truncation);
-        assert_memory_equal(w.tsdf, v.tsdf, 315 * 4);
-        assert_memory_equal(w.weight, v.weight, 315 * 4);
-        assert_memory_equal(w.rgb, v.rgb, 315 * 3);
+        assert_true(w.side == v.side && w.blocks == v.blocks && (!v.side || w.beyond == v.beyond));
+        assert_memory_equal(w.tsdf, v.tsdf, n * 4);
+        assert_memory_equal(w.weight, v.weight, n * 4);
+        assert_memory_equal(w.rgb, v.rgb, n * 3);
+        if (v.side)
+            assert_memory_equal(w.block, v.block, 24);
         free_volume(&w);
+        free_volume(&v);
     }
-    free_volume(&v);
     free(path);
 }
 
 /* every cut and many changed bytes: refused with one line, or read as a volume of the size that it says */
 static void volume_damaged(void **state)
 {
-    struct recon_volume v = made_volume(), w;
+    struct recon_volume w;
     char *path = at("v.npz");
     uint32_t seed = 1;
     struct str t;
 
     (void)state;
-    for (int compress = 0; compress < 2; compress++) {
-        assert_int_equal(volume_write(path, &v, compress, NULL), 0);
+    for (int way = 0; way < 4; way++) {
+        struct recon_volume v = made_volume(way / 2);
+
+        assert_int_equal(volume_write(path, &v, way % 2, NULL), 0);
         t = get("v.npz");
         for (size_t n = 0; n < t.len; n += 1 + n / 24) {
             struct fault fault = { 0 };
@@ -231,10 +252,42 @@ static void volume_damaged(void **state)
             t.s[where] = old;
         }
         str_release(&t);
+        free_volume(&v);
         free(path);
         path = at("v.npz");
     }
-    free_volume(&v);
+    free(path);
+}
+
+/* a list of blocks that is out of order or of the grid, a side that is not read */
+static void blocks_refused(void **state)
+{
+    static const struct {
+        uint32_t at, value, side;
+        const char *text;
+    } cases[] = { { 3, 0, 8, "does not come after" }, { 2, 0, 8, NULL }, { 3, 3, 8, "has place 3 along axis 0 of 3" }, { 2, 2, 8, "has place 2 along axis 2 of 2" },
+                  { 0, 0, 4, "have 4 samples a side" } };
+    char *path = at("b.npz");
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct recon_volume v = made_volume(true), w = { .side = 0 };
+        struct fault fault = { 0 };
+
+        v.block[cases[i].at] = cases[i].value;
+        v.side = cases[i].side;
+        assert_int_equal(volume_write(path, &v, false, NULL), 0);
+        assert_int_equal(volume_read(path, &data_malloc, &w, &fault), cases[i].text ? -1 : 0);
+        if (cases[i].text)
+            assert_non_null(strstr(fault.err.text, cases[i].text));
+        assert_int_equal(volume_probe(path, &w, NULL), cases[i].text ? -1 : 0);
+        if (!cases[i].text) {
+            assert_int_equal(volume_read(path, &data_malloc, &w, NULL), 0);
+            free_volume(&w);
+        }
+        free_volume(&v);
+    }
+    unlink(path);
     free(path);
 }
 
@@ -297,6 +350,7 @@ int main(void)
         cmocka_unit_test(poses),
         cmocka_unit_test(volume_round_trip),
         cmocka_unit_test(volume_damaged),
+        cmocka_unit_test(blocks_refused),
         cmocka_unit_test(volume_refused),
         cmocka_unit_test(ply_bytes),
     };

@@ -1,25 +1,9 @@
 /* TSDF fusion of a block of voxels with the frames of a batch. The arithmetic is per voxel the definition's, in double, so that
  * a pixel is the one that exact arithmetic gives but for ties; where float leaves one answer only, it is taken. */
 #include "config.h"
-#include "kernels/cpu/fuse_cpu.h"
+#include "kernels/cpu/fuse_look.h"
 
 #include <math.h>
-
-enum { N = FUSE_ALONG, ROWS = FUSE_SIDE * FUSE_SIDE };
-
-/* Samples of a block: row FUSE_SIDE * x + y, then z; beyond the volume's end there is room, but nothing of worth. */
-struct block {
-    const struct fuse_target *t;
-    int64_t at[3];
-    int n[3]; /* samples within the volume */
-    float tsdf[ROWS][N], weight[ROWS][N];
-    bool changed, ones; /* ones: all tsdf are 1 */
-};
-
-/* The row's samples in camera coordinates: those of sample 0 of the volume's row, and the steps, which are the frame's. */
-struct starts {
-    double x[ROWS], y[ROWS], z[ROWS], xs, ys, zs;
-};
 
 KERN_CLONES
 static void starts_of(const struct fuse_plan *p, const struct fuse_view *v, const int64_t at[3], struct starts *o)
@@ -61,7 +45,7 @@ KERN_HD void project(const struct fuse_view *v, const struct starts *s, int row,
         u = ok ? u : 0;
         w = ok ? w : 0;
         o->in[i] = ok;
-        o->pixel[i] = ok ? (int32_t)(w + 0.5) * (int32_t)v->width + (int32_t)(u + 0.5) : 0;
+        o->pixel[i] = ok ? (int32_t)(w + 0.5) * (int32_t)v->stride + (int32_t)(u + 0.5) : 0;
     }
 }
 
@@ -72,7 +56,7 @@ KERN_HD int project_fast(const struct fuse_view *v, const struct starts *s, int 
     float wide = (float)v->width, high = (float)v->height, cx = (float)v->cx + 0.5f, cy = (float)v->cy + 0.5f;
     float off_u = 5e-7f * (wide + 2 * fabsf(cx) + 2), off_v = 5e-7f * (high + 2 * fabsf(cy) + 2);
     double x0 = s->x[row], y0 = s->y[row], z0 = s->z[row], xs = s->xs, ys = s->ys, zs = s->zs, fx = v->fx, fy = v->fy;
-    int32_t width = (int32_t)v->width;
+    int32_t width = (int32_t)v->stride;
     int unsure = 0;
 
     for (int i = 0; i < N; i++) {
@@ -99,37 +83,28 @@ KERN_HD int project_fast(const struct fuse_view *v, const struct starts *s, int 
 
 /* ---- means ---- */
 
-/* samples of a row that lie within the volume */
-KERN_HD int row_length(const struct block *b, int row)
+/* The mean of the colours of a row's samples that are hit. */
+KERN_HD void mix_colors(const struct block *b, const struct fuse_frame *f, int row, const int32_t pixel[N], const int32_t hit[N],
+                        const float *own)
 {
-    return row / FUSE_SIDE < b->n[0] && row % FUSE_SIDE < b->n[1] ? b->n[2] : 0;
-}
-
-/* The mean of the colours of a row's samples that are hit, of all three channels as one vector. */
-KERN_HD void mix_colors(const struct block *b, const struct fuse_frame *f, int row, const int32_t pixel[N], const int32_t hit[N])
-{
-    const struct fuse_plan *p = b->t->plan;
-    uint64_t x = (uint64_t)(b->at[0] + row / FUSE_SIDE), y = (uint64_t)(b->at[1] + row % FUSE_SIDE);
-    uint16_t *to = b->t->color + 3 * ((x * p->dim[1] + y) * p->dim[2] + (uint64_t)b->at[2]);
-    float rgb[3 * N], weight[3 * N];
-    int n = row_length(b, row), any = 0;
+    int any = 0;
 
     for (int i = 0; i < N; i++)
         any |= hit[i];
     if (!any)
         return;
-    for (int i = 0; i < N; i++) { /* weight -1: not hit */
-        const uint8_t *from = f->color + 3 * (size_t)pixel[i];
+    for (int c = 0; c < 3; c++) {
+        uint16_t *to = b->color + (3 * row + c) * N;
+        float rgb[N];
 
-        for (int c = 0; c < 3; c++) {
-            rgb[3 * i + c] = from[c];
-            weight[3 * i + c] = hit[i] ? b->weight[row][i] : -1;
+        for (int i = 0; i < N; i++)
+            rgb[i] = f->color[3 * (size_t)pixel[i] + (size_t)c];
+        for (int i = 0; i < N; i++) {
+            float w = b->weight[row][i], s = own ? own[i] : 1, old = to[i], mean = (old * w + rgb[i] * 256.0f * s) / (w + s) + 0.5f;
+            float kept = hit[i] ? mean : old;
+
+            to[i] = (uint16_t)(int32_t)kept;
         }
-    }
-    for (int i = 0; i < 3 * n; i++) {
-        float w = weight[i], old = to[i], mean = (old * w + rgb[i] * 256.0f) / (w + 1) + 0.5f, kept = w >= 0 ? mean : old;
-
-        to[i] = (uint16_t)(int32_t)kept;
     }
 }
 
@@ -149,6 +124,35 @@ KERN_HD void distances(const float *depth, const struct seen *o, double trunc, i
     }
 }
 
+/* The same as nvblox has it: not cut off, and with a weight of its own. */
+KERN_HD void distances_weighted(const float *depth, const struct seen *o, const struct fuse_plan *p, int n, float s[N], float own[N],
+                                int32_t hit[N], int32_t hits[N])
+{
+    double trunc = p->truncation, inv = 1 / trunc, reach = p->reach;
+
+    for (int i = 0; i < N; i++) {
+        float d = depth[o->pixel[i]];
+        double z = o->z[i], far = d - z;
+        int32_t ok = o->in[i] & (d > 0) & !(far < -trunc) & (z <= reach) & (i < n);
+
+        s[i] = (float)(far * inv);
+        own[i] = (float)(z > FUSE_NEAR ? 1 / (z * z) : 1);
+        hit[i] = ok;
+        hits[i] += ok;
+    }
+}
+
+KERN_HD void mix_weighted(float tsdf[N], float weight[N], const float s[N], const float own[N], const int32_t hit[N], float most)
+{
+    for (int i = 0; i < N; i++) {
+        float w = weight[i], w1 = w + own[i], mean = (tsdf[i] * w + s[i] * own[i]) / w1, kept = w1 < most ? w1 : most;
+
+        mean = mean < -1 ? -1 : mean > 1 ? 1 : mean;
+        tsdf[i] = hit[i] ? mean : tsdf[i];
+        weight[i] = hit[i] ? kept : w;
+    }
+}
+
 KERN_HD void mix_distance(float tsdf[N], float weight[N], const float s[N], const int32_t hit[N], float most)
 {
     for (int i = 0; i < N; i++) {
@@ -159,20 +163,14 @@ KERN_HD void mix_distance(float tsdf[N], float weight[N], const float s[N], cons
     }
 }
 
-static float most_weight(const struct fuse_plan *p)
-{
-    return p->weight_max > 0 ? (float)p->weight_max : INFINITY;
-}
-
 /* ---- blocks ---- */
 
 /* Stage by stage, so that rows do not wait for each other. */
-KERN_CLONES
-static uint64_t look(struct block *b, const struct fuse_frame *f, const struct starts *s)
+KERN_HD uint64_t look_at(struct block *b, const struct fuse_frame *f, const struct starts *s, bool weighted)
 {
     const struct fuse_plan *p = b->t->plan;
-    bool color = b->t->color && f->has_color;
-    float most = most_weight(p), share[ROWS][N];
+    bool color = b->color && f->has_color;
+    float most = most_weight(p), share[ROWS][N], own[ROWS][N];
     int32_t hit[ROWS][N], k = (int32_t)b->at[2], unsure[ROWS], hits[N] = { 0 };
     struct seen o[ROWS];
     uint64_t updates = 0;
@@ -183,17 +181,35 @@ static uint64_t look(struct block *b, const struct fuse_frame *f, const struct s
         if (unsure[row])
             project(&f->v, s, row, k, &o[row]);
     for (int row = 0; row < ROWS; row++)
-        distances(f->depth, &o[row], p->truncation, row_length(b, row), share[row], hit[row], hits);
+        if (weighted)
+            distances_weighted(f->depth, &o[row], p, block_row(b, row), share[row], own[row], hit[row], hits);
+        else
+            distances(f->depth, &o[row], p->truncation, block_row(b, row), share[row], hit[row], hits);
     for (int i = 0; i < N; i++)
         updates += (uint64_t)hits[i];
     for (int row = 0; updates && row < ROWS; row++) {
         if (color)
-            mix_colors(b, f, row, o[row].pixel, hit[row]);
-        mix_distance(b->tsdf[row], b->weight[row], share[row], hit[row], most);
+            mix_colors(b, f, row, o[row].pixel, hit[row], weighted ? own[row] : NULL);
+        if (weighted)
+            mix_weighted(b->tsdf[row], b->weight[row], share[row], own[row], hit[row], most);
+        else
+            mix_distance(b->tsdf[row], b->weight[row], share[row], hit[row], most);
     }
     b->changed |= updates > 0;
     b->ones &= !updates;
     return updates;
+}
+
+KERN_CLONES
+static uint64_t look(struct block *b, const struct fuse_frame *f, const struct starts *s)
+{
+    return look_at(b, f, s, false);
+}
+
+KERN_CLONES
+static uint64_t look_weighted(struct block *b, const struct fuse_frame *f, const struct starts *s)
+{
+    return look_at(b, f, s, true);
 }
 
 /* Every sample is hit with a distance of 1, of which the mean with 1 is exactly 1. */
@@ -214,75 +230,162 @@ static uint64_t pass_free(struct block *b)
     return (uint64_t)b->n[0] * (uint64_t)b->n[1] * (uint64_t)b->n[2];
 }
 
+/* Of a block at the volume's end that the arrays hold wholly: what stands beyond the end is nothing. */
+static void trim_block(struct block *b)
+{
+    for (int row = 0; row < ROWS; row++)
+        for (int i = block_row(b, row); i < N; i++) {
+            b->tsdf[row][i] = 1;
+            b->weight[row][i] = 0;
+        }
+}
+
 static void move_block(struct block *b, bool out)
 {
-    const struct fuse_plan *p = b->t->plan;
-
-    for (int x = 0; x < b->n[0]; x++)
-        for (int y = 0; y < b->n[1]; y++) {
-            uint64_t at = ((uint64_t)(b->at[0] + x) * p->dim[1] + (uint64_t)(b->at[1] + y)) * p->dim[2] + (uint64_t)b->at[2];
+    if (out && b->n[0] + b->n[1] + b->n[2] < b->held[0] + b->held[1] + b->held[2])
+        trim_block(b);
+    for (int x = 0; x < b->held[0]; x++)
+        for (int y = 0; y < b->held[1]; y++) {
+            uint64_t at = b->first + (uint64_t)x * b->step[0] + (uint64_t)y * b->step[1];
             float *tsdf = b->tsdf[FUSE_SIDE * x + y], *weight = b->weight[FUSE_SIDE * x + y];
-            size_t bytes = (size_t)b->n[2] * 4;
+            size_t bytes = (size_t)b->held[2] * 4;
 
             memcpy(out ? b->t->tsdf + at : tsdf, out ? tsdf : b->t->tsdf + at, bytes);
             memcpy(out ? b->t->weight + at : weight, out ? weight : b->t->weight + at, bytes);
         }
 }
 
-static void take_block(struct block *b, const struct fuse_target *t, const int64_t at[3])
+/* Where the arrays hold the block; false: they do not. */
+static bool place_block(struct block *b)
 {
-    b->t = t;
-    b->changed = b->ones = t->fresh;
-    memcpy(b->at, at, sizeof(b->at));
-    b->n[0] = t->plan->dim[0] - at[0] < FUSE_SIDE ? (int)(t->plan->dim[0] - at[0]) : FUSE_SIDE;
-    b->n[1] = t->plan->dim[1] - at[1] < FUSE_SIDE ? (int)(t->plan->dim[1] - at[1]) : FUSE_SIDE;
-    b->n[2] = t->plan->dim[2] - at[2] < FUSE_ALONG ? (int)(t->plan->dim[2] - at[2]) : FUSE_ALONG;
+    static const int size[3] = { FUSE_SIDE, FUSE_SIDE, FUSE_ALONG };
+    const struct blocks *g = b->t->blocks;
+    const struct fuse_plan *p = b->t->plan;
+    uint64_t part;
+
+    for (int a = 0; a < 3; a++) {
+        int64_t left = p->dim[a] - b->at[a];
+
+        b->n[a] = left < 0 ? 0 : left < size[a] ? (int)left : size[a];
+        b->held[a] = g ? size[a] : b->n[a];
+    }
+    if (!g && (b->n[0] == 0 || b->n[1] == 0))
+        return false;
+    b->step[0] = g ? FUSE_BLOCK * FUSE_BLOCK : (uint64_t)p->dim[1] * p->dim[2];
+    b->step[1] = g ? FUSE_BLOCK : p->dim[2];
+    b->first = g ? blocks_sample(g, (uint32_t)b->at[0], (uint32_t)b->at[1], (uint32_t)b->at[2])
+                 : (uint64_t)b->at[0] * b->step[0] + (uint64_t)b->at[1] * b->step[1] + (uint64_t)b->at[2];
+    if (b->first == BLOCKS_NONE)
+        return false;
+    part = g ? (b->first >> 3 * g->shift) * 4 + (uint64_t)(b->at[0] / FUSE_SIDE % 2 * 2 + b->at[1] / FUSE_SIDE % 2)
+             : ((uint64_t)(b->at[0] / FUSE_SIDE) * fuse_parts(p->dim[1], FUSE_SIDE) + (uint64_t)(b->at[1] / FUSE_SIDE)) *
+                       fuse_parts(p->dim[2], FUSE_ALONG) + (uint64_t)(b->at[2] / FUSE_ALONG);
+    b->color = b->t->color ? b->t->color + part * FUSE_COLORS : NULL;
+    return true;
+}
+
+static void take_block(struct block *b)
+{
+    b->changed = b->ones = b->t->fresh;
     for (int row = 0; row < ROWS; row++)
         for (int i = 0; i < N; i++) {
             b->tsdf[row][i] = 1;
             b->weight[row][i] = 0;
         }
-    if (!t->fresh)
+    if (!b->t->fresh)
         move_block(b, false);
 }
 
-/* Depths of the next frame come from the second cache or farther: they are asked for while this one is fused. */
-static inline void fetch_depths(const struct fuse_frame *f, const struct fuse_sight *s)
+/* ---- bars ---- */
+
+static uint64_t see(struct block *b, const struct fuse_frame *f, const struct fuse_sight *s)
+{
+    const struct fuse_plan *p = b->t->plan;
+    uint64_t pixels = (uint64_t)f->v.stride * f->height;
+    struct starts starts;
+
+    if (s->what == FUSE_FREE && p->compat != FUSE_COMPAT_NVBLOX && !(b->color && f->has_color))
+        return pass_free(b);
+    starts_of(p, &f->v, b->at, &starts);
+    if (p->compat == FUSE_COMPAT_NVBLOX)
+        return look_weighted(b, f, &starts);
+    return fuse_has_wide() && pixels > 1 && pixels < 1u << 29 ? fuse_look_wide(b, f, &starts) : look(b, f, &starts);
+}
+
+/* The next block's depths come from the third cache or farther: they are asked for while this one is fused. */
+static void fetch_depths(const struct fuse_frame *f, const struct fuse_sight *s)
 {
     for (int v = s->v[0]; s->what == FUSE_LOOK && v <= s->v[1]; v++)
         for (int u = s->u[0]; u <= s->u[1]; u += 16)
-            __builtin_prefetch(f->depth + (size_t)v * f->v.width + u);
+            __builtin_prefetch(f->depth + (size_t)v * f->v.stride + u, 0, 2);
 }
 
-uint64_t fuse_bar(const struct fuse_target *t, const struct fuse_frame *frames, int n, const int64_t at[3], int blocks)
+enum { PARTS = 4 }; /* of a bar, beside each other in x and y */
+
+struct bar {
+    int n;                                               /* blocks that are fused into */
+    uint8_t which[PARTS * FUSE_BAR];                     /* part * FUSE_BAR + place along z */
+    struct fuse_sight sight[FUSE_BATCH][PARTS * FUSE_BAR];
+    struct block block[PARTS * FUSE_BAR];
+};
+
+uint64_t fuse_bar_bytes(void)
 {
-    struct fuse_sight sight[FUSE_BATCH][FUSE_BAR];
-    uint64_t updates = 0;
-    struct starts s;
-    struct block b;
+    return sizeof(struct bar);
+}
 
-    for (int i = 0; i < n; i++)
-        fuse_sights(t->plan, &frames[i], at, blocks, sight[i]);
-    for (int k = 0; k < blocks; k++) {
-        unsigned any = t->fresh;
+static bool bar_has_blocks(const struct blocks *g, const int64_t at[3], int blocks)
+{
+    for (int k = 0; k < blocks; k++)
+        if (blocks_find(g, (uint32_t)at[0] >> g->shift, (uint32_t)at[1] >> g->shift, ((uint32_t)at[2] >> g->shift) + (uint32_t)k) != BLOCKS_NONE)
+            return true;
+    return false;
+}
 
-        for (int i = 0; i < n; i++)
-            any |= sight[i][k].what;
-        if (!any)
-            continue;
-        take_block(&b, t, (int64_t[3]){ at[0], at[1], at[2] + (int64_t)k * FUSE_ALONG });
-        for (int i = 0; i < n; i++) {
-            if (i + 1 < n)
-                fetch_depths(&frames[i + 1], &sight[i + 1][k]);
-            if (sight[i][k].what == FUSE_FREE && !(t->color && frames[i].has_color)) {
-                updates += pass_free(&b);
-            } else if (sight[i][k].what) {
-                starts_of(t->plan, &frames[i].v, at, &s);
-                updates += look(&b, &frames[i], &s);
-            }
+/* Blocks that the arrays hold and some frame has something to say of. */
+static void choose_blocks(struct bar *x, const struct fuse_target *t, int n, const int64_t at[3], int blocks)
+{
+    x->n = 0;
+    for (int q = 0; q < PARTS; q++)
+        for (int k = 0; k < blocks; k++) {
+            struct block *b = &x->block[x->n];
+            unsigned any = t->fresh;
+
+            for (int i = 0; i < n; i++)
+                any |= x->sight[i][q * FUSE_BAR + k].what;
+            b->t = t;
+            b->at[0] = at[0] + (q >> 1) * FUSE_SIDE;
+            b->at[1] = at[1] + (q & 1) * FUSE_SIDE;
+            b->at[2] = at[2] + (int64_t)k * FUSE_ALONG;
+            if (any && place_block(b))
+                x->which[x->n++] = (uint8_t)(q * FUSE_BAR + k);
         }
-        if (b.changed)
-            move_block(&b, true);
-    }
+}
+
+/* Frame after frame, so that what blocks see of its depths stays near; each block takes the frames in their order. */
+uint64_t fuse_bar(const struct fuse_target *t, const struct fuse_frame *frames, int n, const int64_t at[3], int blocks, void *scratch)
+{
+    struct bar *x = scratch;
+    uint64_t updates = 0;
+
+    if (t->blocks && !bar_has_blocks(t->blocks, at, blocks))
+        return 0;
+    for (int i = 0; i < n; i++)
+        for (int q = 0; q < PARTS; q++)
+            fuse_sights(t->plan, &frames[i], (int64_t[3]){ at[0] + (q >> 1) * FUSE_SIDE, at[1] + (q & 1) * FUSE_SIDE, at[2] }, blocks,
+                        x->sight[i] + q * FUSE_BAR);
+    choose_blocks(x, t, n, at, blocks);
+    for (int j = 0; j < x->n; j++)
+        take_block(&x->block[j]);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < x->n; j++) {
+            if (j + 1 < x->n)
+                fetch_depths(&frames[i], &x->sight[i][x->which[j + 1]]);
+            if (x->sight[i][x->which[j]].what)
+                updates += see(&x->block[j], &frames[i], &x->sight[i][x->which[j]]);
+        }
+    for (int j = 0; j < x->n; j++)
+        if (x->block[j].changed)
+            move_block(&x->block[j], true);
     return updates;
 }

@@ -26,17 +26,17 @@ static uint64_t tiles_of(uint64_t width, uint64_t height, struct fuse_tiles *ret
     }
 }
 
-uint64_t fuse_frame_bytes(uint64_t width, uint64_t height, bool color)
+uint64_t fuse_frame_bytes(uint64_t width, uint64_t height, bool copy, bool color)
 {
-    return (width * height * (color ? 7 : 4) + tiles_of(width, height, NULL) * 8 + 63) / 64 * 64;
+    return (width * height * (!copy ? 0 : color ? 7 : 4) + tiles_of(width, height, NULL) * 8 + 63) / 64 * 64;
 }
 
-void fuse_frame_place(struct fuse_frame *f, void *memory, uint32_t width, uint32_t height, bool color)
+void fuse_frame_place(struct fuse_frame *f, void *memory, uint32_t width, uint32_t height, bool copy, bool color)
 {
     float *at = memory;
 
-    f->depth = at;
-    at += (uint64_t)width * height;
+    f->own_depth = copy ? at : NULL;
+    at += copy ? (uint64_t)width * height : 0;
     tiles_of(width, height, &f->tiles);
     for (int i = 0; i < f->tiles.levels; i++) {
         uint64_t n = (uint64_t)f->tiles.width[i] * f->tiles.height[i];
@@ -45,46 +45,80 @@ void fuse_frame_place(struct fuse_frame *f, void *memory, uint32_t width, uint32
         f->tiles.most[i] = at + n;
         at += 2 * n;
     }
-    f->color = color ? (uint8_t *)at : NULL;
+    f->own_color = copy && color ? (uint8_t *)at : NULL;
 }
 
-/* Copies `rows` rows of pixels and makes their finest tiles; gives how many have a depth. Columns first, then along the rows. */
-KERN_CLONES
-static uint32_t tile_rows(const float *depth, float *copy, uint32_t width, uint32_t rows, float *least, float *most)
+enum { RUN = 16 * FUSE_TILE };
+
+/* Columns of a run of pixels, row after row: the least and the most depth, and how many have none. */
+struct columns {
+    float low[RUN], high[RUN];
+    int32_t holes[RUN];
+};
+
+KERN_HD void add_row(struct columns *c, const float *restrict from, float *restrict copy, uint32_t n)
 {
-    enum { RUN = 16 * FUSE_TILE };
-    uint32_t n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        float d = from[i], had = d > 0 ? d : INFINITY, up = d > 0 ? d : 0;
+
+        if (copy)
+            copy[i] = d;
+        c->holes[i] += d > 0 ? 0 : 1;
+        c->low[i] = had < c->low[i] ? had : c->low[i];
+        c->high[i] = up > c->high[i] ? up : c->high[i];
+    }
+}
+
+/* Makes the finest tiles of `rows` rows of pixels; copies them, unless copy is NULL; gives how many have a depth. Columns first,
+ * then along the rows. */
+KERN_HD uint32_t tile_rows(const float *depth, float *copy, uint32_t width, uint32_t rows, float *least, float *most)
+{
+    uint32_t n = width * rows;
 
     for (uint32_t from = 0; from < width; from += RUN) {
-        float low[RUN], high[RUN];
         uint32_t run = width - from < RUN ? width - from : RUN;
+        struct columns c;
 
         for (uint32_t i = 0; i < RUN; i++) {
-            low[i] = INFINITY;
-            high[i] = 0;
+            c.low[i] = INFINITY;
+            c.high[i] = 0;
+            c.holes[i] = 0;
         }
-        for (uint32_t y = 0; y < rows; y++)
-            for (uint32_t i = 0; i < run; i++) {
-                uint64_t at = (uint64_t)y * width + from + i;
-                float d = depth[at], had = d > 0 ? d : 0;
+        for (uint32_t y = 0; y < rows; y++) {
+            uint64_t at = (uint64_t)y * width + from;
 
-                copy[at] = d;
-                n += d > 0;
-                low[i] = had < low[i] ? had : low[i];
-                high[i] = had > high[i] ? had : high[i];
-            }
+            if (run == RUN)
+                add_row(&c, depth + at, copy ? copy + at : NULL, RUN);
+            else
+                add_row(&c, depth + at, copy ? copy + at : NULL, run);
+        }
         for (uint32_t i = 0; i < run; i += FUSE_TILE) {
-            float l = low[i], m = high[i];
+            float l = c.low[i], m = c.high[i];
+            int32_t holes = c.holes[i];
 
             for (uint32_t j = 1; j < FUSE_TILE; j++) { /* beyond the width stands what changes nothing */
-                l = low[i + j] < l ? low[i + j] : l;
-                m = high[i + j] > m ? high[i + j] : m;
+                l = c.low[i + j] < l ? c.low[i + j] : l;
+                m = c.high[i + j] > m ? c.high[i + j] : m;
+                holes += c.holes[i + j];
             }
-            least[(from + i) / FUSE_TILE] = l;
+            least[(from + i) / FUSE_TILE] = holes ? -l : l;
             most[(from + i) / FUSE_TILE] = m;
+            n -= (uint32_t)holes;
         }
     }
     return n;
+}
+
+KERN_CLONES
+static uint32_t tile_copied(const float *depth, float *copy, uint32_t width, uint32_t rows, float *least, float *most)
+{
+    return tile_rows(depth, copy, width, rows, least, most);
+}
+
+KERN_CLONES
+static uint32_t tile_only(const float *depth, uint32_t width, uint32_t rows, float *least, float *most)
+{
+    return tile_rows(depth, NULL, width, rows, least, most);
 }
 
 static void coarser(struct fuse_tiles *t, int level)
@@ -107,16 +141,25 @@ static void coarser(struct fuse_tiles *t, int level)
         }
 }
 
-void fuse_frame_take(struct fuse_frame *f, const float *depth, uint32_t width, uint32_t height)
+void fuse_frame_take(struct fuse_frame *f, const float *depth, const uint8_t *color, uint32_t width, uint32_t height)
 {
     struct fuse_tiles *t = &f->tiles;
 
     f->depths = 0;
+    f->height = height;
+    f->depth = f->own_depth ? f->own_depth : depth;
+    f->color = f->own_color ? f->own_color : color;
+    f->has_color = color != NULL;
     for (uint32_t y = 0; y < height; y += FUSE_TILE) {
         uint32_t at = y / FUSE_TILE * t->width[0], rows = height - y < FUSE_TILE ? height - y : FUSE_TILE;
+        const float *from = depth + (uint64_t)y * width;
+        float *least = &t->least[0][at], *most = &t->most[0][at];
 
-        f->depths += tile_rows(depth + (uint64_t)y * width, f->depth + (uint64_t)y * width, width, rows, &t->least[0][at], &t->most[0][at]);
+        f->depths += f->own_depth ? tile_copied(from, f->own_depth + (uint64_t)y * width, width, rows, least, most)
+                                  : tile_only(from, width, rows, least, most);
     }
+    if (color && f->own_color)
+        memcpy(f->own_color, color, (size_t)width * height * 3);
     for (int i = 1; i < t->levels; i++)
         coarser(t, i);
     f->farthest = 0;
@@ -136,7 +179,7 @@ static double count_along(const struct fuse_plan *p, const int64_t at[3], int ax
 {
     int64_t left = p->dim[axis] - at[axis];
 
-    return (double)(left < most ? left - 1 : most - 1);
+    return (double)(left < 1 ? 0 : left < most ? left - 1 : most - 1); /* 0: beyond the end */
 }
 
 KERN_CLONES
@@ -176,7 +219,7 @@ static void depths_in(const struct fuse_tiles *t, const int u[2], const int v[2]
 {
     int span = u[1] - u[0] > v[1] - v[0] ? u[1] - u[0] : v[1] - v[0], level = 0, shift = 3; /* FUSE_TILE is 1 << 3 */
 
-    while (span >> shift > 1 && level + 1 < t->levels) {
+    while (span >> shift > 3 && level + 1 < t->levels) {
         level++;
         shift++;
     }

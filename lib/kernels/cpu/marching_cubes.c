@@ -3,7 +3,9 @@
  *   sides    a bit a sample: inside or not; with weights a bit a cell: all of its corners observed or not
  *   count    which of a sample's three edges, and the centre of its cell, carry a vertex, a bit each; vertices and
  *            faces of each row, summed up to where the row's begin. Words whose cells are all alike are passed over
- *   emit     vertices and faces to their exact places (mc_emit.c) */
+ *   emit     vertices and faces to their exact places (mc_emit.c)
+ * Of a volume in blocks the rows are put together from those of its blocks, slab after slab of planes, so that the bits of a slab
+ * alone are held: the result is that of the dense volume, byte for byte. */
 #include "config.h"
 #include "kernels/cpu/mc_cpu.h"
 
@@ -24,6 +26,7 @@ static float least_float(double x)
     return f < x ? nextafterf(f, INFINITY) : f;
 }
 
+enum { SLAB = 61 };    /* planes of a volume in blocks whose bits are held, and three besides */
 enum { FETCH = 1024 }; /* how many samples ahead the volume is asked for */
 enum test { BELOW, NOT_BELOW, ABOVE };
 
@@ -105,6 +108,59 @@ static void seen_row(const struct mc_job *j, const float *weight, uint64_t *seen
     row_bits(weight, j->v->dim[2], (float)j->rule.min_weight, ABOVE, j->rule.pad, ~0ull, j->words, seen);
 }
 
+/* bits of a row from bit `at` on: n of them become `bits` */
+static void put_bits(uint64_t *row, int64_t at, int n, uint64_t bits)
+{
+    uint64_t mask = n == 64 ? ~0ull : (1ull << n) - 1;
+    int shift = (int)(at & 63);
+
+    row[at >> 6] = (row[at >> 6] & ~(mask << shift)) | bits << shift;
+    if (shift + n > 64) {
+        uint64_t *next = row + (at >> 6) + 1;
+
+        *next = (*next & ~(mask >> (64 - shift))) | bits >> (64 - shift);
+    }
+}
+
+static void fill_row(const struct mc_job *j, uint64_t *row, int outside_too, int within)
+{
+    memset(row, outside_too ? 0xff : 0, (size_t)j->words * 8);
+    if (within == outside_too)
+        return;
+    for (int64_t k = 0; k < j->v->dim[2]; k += 64) {
+        int n = j->v->dim[2] - k < 64 ? (int)(j->v->dim[2] - k) : 64;
+
+        put_bits(row, k + j->rule.pad, n, within ? ~0ull >> (64 - n) : 0);
+    }
+}
+
+/* A row of a volume in blocks: what stands in none, then block after block. */
+static uint64_t block_row(const struct mc_job *j, uint32_t x, uint32_t y, uint64_t *inside, uint64_t *seen)
+{
+    const struct recon_volume *v = j->v;
+    const struct blocks *g = &j->grid;
+    float iso = least_float(j->rule.iso), least = (float)j->rule.min_weight;
+    uint64_t nans = 0, side = v->side;
+
+    fill_row(j, inside, 0, mc_inside(&j->rule, mc_value(&j->rule, v->beyond)));
+    if (seen)
+        fill_row(j, seen, 1, 0);
+    for (uint32_t z = 0; z < g->n[2]; z++) {
+        uint64_t at = blocks_sample(g, x, y, z * v->side), left = v->dim[2] - z * side;
+        int n = left < side ? (int)left : (int)side;
+        unsigned bad = 0, unused = 0;
+
+        if (at == BLOCKS_NONE)
+            continue;
+        put_bits(inside, (int64_t)(z * side) + j->rule.pad, n, few_bits(v->tsdf + at, n, iso, j->rule.ge ? NOT_BELOW : BELOW, &bad));
+        if (seen)
+            put_bits(seen, (int64_t)(z * side) + j->rule.pad, n, few_bits(v->weight + at, n, least, ABOVE, &unused));
+        for (int k = 0; bad && k < n; k++)
+            nans += v->tsdf[at + (uint64_t)k] != v->tsdf[at + (uint64_t)k];
+    }
+    return nans;
+}
+
 /* A row of samples; seen NULL: weights do not count. Gives how many are not a number. */
 static uint64_t make_row(const struct mc_job *j, int64_t x, int64_t y, uint64_t *inside, uint64_t *seen)
 {
@@ -119,6 +175,8 @@ static uint64_t make_row(const struct mc_job *j, int64_t x, int64_t y, uint64_t 
             memset(seen, 0xff, (size_t)j->words * 8);
         return 0;
     }
+    if (v->side)
+        return block_row(j, (uint32_t)x, (uint32_t)y, inside, seen);
     at = ((uint64_t)x * v->dim[1] + (uint64_t)y) * v->dim[2];
     if (sides_row(j, v->tsdf + at, inside))
         for (uint64_t k = at; k < at + v->dim[2]; k++)
@@ -128,38 +186,41 @@ static uint64_t make_row(const struct mc_job *j, int64_t x, int64_t y, uint64_t 
     return nans;
 }
 
-/* seen: rows * words, filled when weights count; padding is observed. Gives how many samples are not a number. */
-static uint64_t make_sides(struct mc_job *j, uint64_t *seen)
+/* Bits of the window's samples; padding is observed. Gives how many samples of the planes first <= x < end are not a number. */
+static uint64_t make_sides(struct mc_job *j, int64_t first, int64_t end)
 {
     uint64_t nans = 0;
 
 #pragma omp parallel for num_threads(j->ctx->threads) schedule(static) reduction(+ : nans)
-    for (int64_t strip = 0; strip < mc_strips(j); strip++) {
-        struct mc_strip s = mc_strip_of(j, strip);
+    for (int64_t strip = 0; strip < (j->to - j->from) * mc_strips(j); strip++) {
+        struct mc_strip s = mc_strip_of(j, j->from, strip);
 
         for (int64_t y = s.y; y < s.end; y++) {
-            int64_t at = (s.x * j->n[1] + y) * j->words;
+            int64_t at = mc_held(j, s.x, y);
+            uint64_t n = make_row(j, s.x, y, j->inside + at, j->seen ? j->seen + at : NULL);
 
-            nans += make_row(j, s.x, y, j->inside + at, seen ? seen + at : NULL);
+            nans += s.x >= first && s.x < end ? n : 0;
         }
     }
     return nans;
 }
 
-/* which cells are observed, from which samples are */
-static void make_cells(struct mc_job *j, const uint64_t *seen)
+/* which cells are observed, from which samples are; of the window's last plane only where it is the volume's */
+static void make_cells(struct mc_job *j)
 {
+    int64_t planes = j->to - j->from - (j->to < j->n[0]);
+
 #pragma omp parallel for num_threads(j->ctx->threads) schedule(static)
-    for (int64_t row = 0; row < j->rows; row++) {
+    for (int64_t i = 0; i < planes * j->n[1]; i++) {
         const uint64_t *rows[4];
 
-        mc_around(j, seen, row / j->n[1], row % j->n[1], rows);
+        mc_around(j, j->seen, j->from + i / j->n[1], i % j->n[1], rows);
         for (int64_t w = 0; w < j->words; w++) {
             uint64_t all = j->whole[w];
 
             for (int r = 0; r < 4; r++)
                 all &= rows[r][w] & mc_up(rows[r], w);
-            j->cells[row * j->words + w] = all;
+            j->cells[i * j->words + w] = all;
         }
     }
 }
@@ -192,18 +253,18 @@ KERN_HD uint64_t row_differs(const struct mc_job *j, const uint64_t *const rows[
     return any;
 }
 
-/* An edge carries a vertex when its ends lie on different sides and one of the four cells around it counts. */
+/* An edge carries a vertex when its ends lie on different sides and one of the four cells around it counts. The row's marks;
+ * ret: how many vertices and faces. */
 KERN_CLONES
-static void count_row(struct mc_job *j, int64_t x, int64_t y)
+static void mark_row(struct mc_job *j, int64_t x, int64_t y, uint64_t ret[2])
 {
-    int64_t row = x * j->n[1] + y;
     const uint64_t *own = mc_cells(j, x, y), *left = mc_cells(j, x - 1, y), *below = mc_cells(j, x, y - 1),
                    *both = mc_cells(j, x - 1, y - 1), *rows[4];
-    uint64_t vertices = 0, faces = 0, carry_x = 0, carry_y = 0, *m = j->marks + row * j->words * MC_MARKS;
+    uint64_t vertices = 0, faces = 0, carry_x = 0, carry_y = 0, *m = j->marks + mc_held(j, x, y) * MC_MARKS;
     struct mc_four f;
 
     mc_around(j, j->inside, x, y, rows);
-    j->vertex[row + 1] = j->face[row + 1] = 0;
+    ret[0] = ret[1] = 0;
     if (!row_differs(j, rows))
         return;
     for (int64_t w = 0; w < j->words; w++, m += MC_MARKS) {
@@ -221,19 +282,32 @@ static void count_row(struct mc_job *j, int64_t x, int64_t y)
         carry_x = cells_x >> 63;
         carry_y = cells_y >> 63;
     }
-    j->vertex[row + 1] = vertices;
-    j->face[row + 1] = faces;
+    ret[0] = vertices;
+    ret[1] = faces;
 }
 
-static void count(struct mc_job *j)
+/* Marks of the rows from <= x < to; known: their counts are, and stand summed up. */
+static void mark_rows(struct mc_job *j, int64_t from, int64_t to, bool known)
 {
 #pragma omp parallel for num_threads(j->ctx->threads) schedule(dynamic, 4)
-    for (int64_t strip = 0; strip < mc_strips(j); strip++) {
-        struct mc_strip s = mc_strip_of(j, strip);
+    for (int64_t strip = 0; strip < (to - from) * mc_strips(j); strip++) {
+        struct mc_strip s = mc_strip_of(j, from, strip);
 
-        for (int64_t y = s.y; y < s.end; y++)
-            count_row(j, s.x, y);
+        for (int64_t y = s.y; y < s.end; y++) {
+            int64_t row = s.x * j->n[1] + y;
+            uint64_t n[2];
+
+            mark_row(j, s.x, y, n);
+            if (!known) {
+                j->vertex[row + 1] = n[0];
+                j->face[row + 1] = n[1];
+            }
+        }
     }
+}
+
+static void sum_up(struct mc_job *j)
+{
     j->vertex[0] = j->face[0] = 0;
     for (int64_t row = 0; row < j->rows; row++) {
         j->vertex[row + 1] += j->vertex[row];
@@ -253,13 +327,14 @@ static struct mc_job job_of(const struct recon_volume *v, const struct recon_val
         j.n[a] = (int64_t)v->dim[a] + 2 * j.rule.pad;
     j.rows = j.n[0] * j.n[1];
     j.words = (j.n[2] + 63) / 64;
+    j.room = v->side && j.n[0] > SLAB + 3 ? SLAB + 3 : j.n[0];
     return j;
 }
 
 /* words of the bits, with weights or without, and of the two rows of cells */
 static uint64_t scratch_words(const struct mc_job *j, bool weights)
 {
-    uint64_t n = (uint64_t)j->rows * (uint64_t)j->words;
+    uint64_t n = (uint64_t)j->room * (uint64_t)j->n[1] * (uint64_t)j->words;
 
     return (weights ? 3 : 1) * (n + 1) + n * MC_MARKS + (MC_MARKS + 1) * (uint64_t)j->words;
 }
@@ -275,11 +350,11 @@ static void *take_large(struct recon_ctx *ctx, uint64_t bytes)
     return p;
 }
 
-/* One block for all bits, which the caller frees; *seen: room for a bit a sample, NULL without weights. */
-static uint64_t *take(struct mc_job *j, uint64_t **seen)
+/* One block for all bits, which the caller frees. */
+static uint64_t *take(struct mc_job *j)
 {
     bool weights = j->v->weight && j->rule.min_weight >= 0;
-    uint64_t n = (uint64_t)j->rows * (uint64_t)j->words, *block = take_large(j->ctx, scratch_words(j, weights) * 8), *p = block;
+    uint64_t n = (uint64_t)j->room * (uint64_t)j->n[1] * (uint64_t)j->words, *block = take_large(j->ctx, scratch_words(j, weights) * 8), *p = block;
 
     j->vertex = block ? j->ctx->host->alloc(j->ctx, ((uint64_t)j->rows + 1) * 16) : NULL;
     if (!j->vertex)
@@ -288,9 +363,8 @@ static uint64_t *take(struct mc_job *j, uint64_t **seen)
     j->inside = p;
     p += n;
     *p++ = 0;
-    *seen = NULL;
     if (weights) {
-        *seen = p;
+        j->seen = p;
         p += n;
         *p++ = 0;
         j->cells = p;
@@ -335,8 +409,41 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
         uint64_t bytes = scratch_words(&j, j.rule.min_weight >= 0) * 8;
 
         mc_bound(v, 0, cost);
-        cost->host_bytes += bytes;
+        cost->host_bytes += bytes + blocks_bytes(v->dim, v->side);
         cost->moved_bytes += 2 * bytes;
+    }
+    return 0;
+}
+
+/* All rows in one go; or of a volume in blocks slab after slab, once to count and once to emit. */
+static int each_slab(struct mc_job *j, uint64_t *nans)
+{
+    bool whole = j->room == j->n[0];
+    int64_t slab = whole ? j->n[0] : SLAB;
+
+    for (int turn = 0; turn < 2; turn++) {
+        for (int64_t x = 0; x < j->n[0]; x += slab) {
+            int64_t end = x + slab < j->n[0] ? x + slab : j->n[0];
+
+            if (!whole || turn == 0) { /* a plane before; two after, since faces need the marks of the plane ahead */
+                j->from = x ? x - 1 : 0;
+                j->to = end + 2 < j->n[0] ? end + 2 : j->n[0];
+                *nans += make_sides(j, turn ? 0 : x, turn ? 0 : end);
+                if (j->seen)
+                    make_cells(j);
+            }
+            if (turn == 0)
+                mark_rows(j, x, end, false);
+            else if (!whole)
+                mark_rows(j, x, end < j->n[0] ? end + 1 : end, true);
+            if (turn)
+                mc_emit(j, x, end);
+        }
+        if (turn == 0) {
+            sum_up(j);
+            if (take_mesh(j))
+                return -1;
+        }
     }
     return 0;
 }
@@ -345,29 +452,26 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
                void *const *out, struct recon_cost *cost)
 {
     struct mc_job j = job_of(in[0], params);
-    uint64_t *seen = NULL, *block, nans = 0;
+    uint64_t *block, nans = 0;
     int rc = -1;
 
     j.ctx = ctx;
     j.mesh = out[0];
-    block = take(&j, &seen);
-    if (j.vertex) {
-        nans = make_sides(&j, seen);
-        if (seen)
-            make_cells(&j, seen);
-        count(&j);
-        rc = take_mesh(&j);
-    }
+    if (blocks_of_volume(ctx, j.v, &j.grid))
+        return -1;
+    block = take(&j);
+    if (j.vertex)
+        rc = each_slab(&j, &nans);
     if (rc == 0 && nans)
         ctx->host->log(ctx, RECON_WARN, NULL, "volume", "%llu samples are not a number and count as outside",
                        (unsigned long long)nans);
     if (rc == 0) {
-        mc_emit(&j);
         mc_cost(j.v, j.mesh, 0, cost);
-        cost->host_bytes += scratch_words(&j, seen) * 8;
+        cost->host_bytes += scratch_words(&j, j.seen) * 8;
     }
     ctx->host->free(ctx, block);
     ctx->host->free(ctx, j.vertex);
+    blocks_release(ctx, &j.grid);
     return rc;
 }
 

@@ -1,8 +1,10 @@
 /* kernels/cpu/mc_cpu.h - marching cubes on the CPU: what its passes share. Samples are [x][y][z], padding included; a row
- * is the samples of one x and y, row number x * n[1] + y, and a word 64 of them along z, bit k sample 64 w + k. */
+ * is the samples of one x and y, row number x * n[1] + y, and a word 64 of them along z, bit k sample 64 w + k. Bits are held
+ * for the rows of a window of x: all there are, or of a volume in blocks some after the other. */
 #ifndef KERNELS_CPU_MC_CPU_H
 #define KERNELS_CPU_MC_CPU_H
 
+#include "kernels/blocks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/mc.h"
 
@@ -13,9 +15,12 @@ struct mc_job {
     struct recon_ctx *ctx;
     const struct recon_volume *v;
     struct mc_rule rule;
+    struct blocks grid;           /* of a volume in blocks */
     int64_t n[3], rows, words;    /* samples with padding; rows = n[0] * n[1]; words of a row */
-    uint64_t *inside, *cells;     /* rows * words + 1: samples inside; cells that are wholly observed, NULL: all are */
-    uint64_t *marks;              /* rows * words * MC_MARKS; of rows without a vertex not written */
+    int64_t from, to, room;       /* the window: planes of samples from <= x < to; at most room */
+    uint64_t *inside, *cells;     /* room * n[1] * words + 1: samples inside; cells that are wholly observed, NULL: all are */
+    uint64_t *seen;               /* as many: samples that are observed, NULL where weights do not count */
+    uint64_t *marks;              /* room * n[1] * words * MC_MARKS; of rows without a vertex not written */
     const uint64_t *none, *whole; /* a row: no cell; every cell; none is MC_MARKS * words long */
     uint64_t *vertex, *face;      /* rows + 1: where each row's begin */
     struct recon_mesh *mesh;
@@ -71,11 +76,16 @@ KERN_HD struct mc_ahead mc_ahead_of(const struct mc_job *j, int64_t x, int64_t y
 
     return a;
 }
+/* Place of a row's bits in the window. */
+KERN_HD int64_t mc_held(const struct mc_job *j, int64_t x, int64_t y)
+{
+    return ((x - j->from) * j->n[1] + y) * j->words;
+}
 /* Bits of the four rows around row (x, y): r = dx + 2 dy. */
 KERN_HD void mc_around(const struct mc_job *j, const uint64_t *bits, int64_t x, int64_t y, const uint64_t *ret[4])
 {
     struct mc_ahead a = mc_ahead_of(j, x, y);
-    const uint64_t *own = bits + (x * j->n[1] + y) * j->words;
+    const uint64_t *own = bits + mc_held(j, x, y);
 
     ret[0] = own;
     ret[1] = own + a.x * j->words;
@@ -87,14 +97,15 @@ KERN_HD void mc_around(const struct mc_job *j, const uint64_t *bits, int64_t x, 
 struct mc_strip {
     int64_t x, y, end;
 };
-KERN_HD int64_t mc_strips(const struct mc_job *j)
+KERN_HD int64_t mc_strips(const struct mc_job *j) /* of a plane */
 {
-    return j->n[0] * ((j->n[1] + MC_STRIP - 1) / MC_STRIP);
+    return (j->n[1] + MC_STRIP - 1) / MC_STRIP;
 }
-KERN_HD struct mc_strip mc_strip_of(const struct mc_job *j, int64_t strip)
+/* of a run of planes that begins at x */
+KERN_HD struct mc_strip mc_strip_of(const struct mc_job *j, int64_t x, int64_t strip)
 {
-    int64_t each = (j->n[1] + MC_STRIP - 1) / MC_STRIP, y = strip % each * MC_STRIP;
-    struct mc_strip s = { strip / each, y, y + MC_STRIP < j->n[1] ? y + MC_STRIP : j->n[1] };
+    int64_t each = mc_strips(j), y = strip % each * MC_STRIP;
+    struct mc_strip s = { x + strip / each, y, y + MC_STRIP < j->n[1] ? y + MC_STRIP : j->n[1] };
 
     return s;
 }
@@ -104,7 +115,7 @@ KERN_HD const uint64_t *mc_cells(const struct mc_job *j, int64_t x, int64_t y)
 {
     if (x < 0 || y < 0 || x + 1 >= j->n[0] || y + 1 >= j->n[1])
         return j->none;
-    return j->cells ? j->cells + (x * j->n[1] + y) * j->words : j->whole;
+    return j->cells ? j->cells + mc_held(j, x, y) : j->whole;
 }
 
 /* Entry of the table for the cell at s. */
@@ -113,6 +124,6 @@ KERN_HD int mc_entry_at(const struct mc_job *j, const int64_t s[3], int code)
 {
     return mc_ambiguous[code] ? mc_entry_decided(j, s, code) : mc_first[code];
 }
-void mc_emit(const struct mc_job *j);                                  /* vertices and faces to their places */
+void mc_emit(const struct mc_job *j, int64_t from, int64_t to); /* vertices and faces of rows from <= x < to to their places */
 
 #endif

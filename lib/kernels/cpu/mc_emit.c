@@ -7,6 +7,13 @@
 
 enum { AHEAD = 8 };
 
+KERN_HD float block_value(const struct mc_job *j, uint32_t x, uint32_t y, uint32_t z)
+{
+    uint64_t at = blocks_sample(&j->grid, x, y, z);
+
+    return at == BLOCKS_NONE ? j->v->beyond : j->v->tsdf[at];
+}
+
 KERN_HD double value_at(const struct mc_job *j, int64_t x, int64_t y, int64_t z)
 {
     const struct recon_volume *v = j->v;
@@ -16,6 +23,8 @@ KERN_HD double value_at(const struct mc_job *j, int64_t x, int64_t y, int64_t z)
         if (x < 0 || y < 0 || z < 0 || x >= v->dim[0] || y >= v->dim[1] || z >= v->dim[2])
             return j->rule.pad_value;
     }
+    if (v->side)
+        return mc_value(&j->rule, block_value(j, (uint32_t)x, (uint32_t)y, (uint32_t)z));
     return mc_value(&j->rule, v->tsdf[((uint64_t)x * v->dim[1] + (uint64_t)y) * v->dim[2] + (uint64_t)z]);
 }
 
@@ -37,15 +46,19 @@ struct point {
 
 static uint64_t sample_at(const struct mc_job *j, const int64_t s[3])
 {
-    uint64_t at = 0;
+    uint32_t at[3];
 
     for (int a = 0; a < 3; a++) {
         int64_t i = s[a] - j->rule.pad;
 
-        i = i < 0 ? 0 : i >= j->v->dim[a] ? j->v->dim[a] - 1 : i;
-        at = at * j->v->dim[a] + (uint64_t)i;
+        at[a] = (uint32_t)(i < 0 ? 0 : i >= j->v->dim[a] ? j->v->dim[a] - 1 : i);
     }
-    return at;
+    return volume_sample(j->v, &j->grid, at[0], at[1], at[2]);
+}
+
+static bool unseen(const struct mc_job *j, uint64_t at)
+{
+    return j->v->weight && (at == BLOCKS_NONE || !(j->v->weight[at] > 0));
 }
 
 static void mix(const struct mc_job *j, const int64_t s[3], int axis, double t, uint8_t rgb[3])
@@ -53,13 +66,15 @@ static void mix(const struct mc_job *j, const int64_t s[3], int axis, double t, 
     int64_t e[3] = { s[0] + (axis == 0), s[1] + (axis == 1), s[2] + (axis == 2) };
     uint64_t a = sample_at(j, s), b = sample_at(j, e);
 
-    if (j->v->weight && !(j->v->weight[a] > 0))
+    if (unseen(j, a))
         a = b;
-    else if (j->v->weight && !(j->v->weight[b] > 0))
+    else if (unseen(j, b))
         b = a;
-    for (int c = 0; c < 3; c++)
-        rgb[c] =
-            (uint8_t)(j->v->rgb[3 * a + (uint64_t)c] * (1 - t) + j->v->rgb[3 * b + (uint64_t)c] * t + 0.5);
+    for (uint64_t c = 0; c < 3; c++) {
+        double from = a == BLOCKS_NONE ? 0 : j->v->rgb[3 * a + c], to = b == BLOCKS_NONE ? 0 : j->v->rgb[3 * b + c];
+
+        rgb[c] = (uint8_t)(from * (1 - t) + to * t + 0.5);
+    }
 }
 
 /* the vertex on the edge from a sample along axis: in samples, padding included */
@@ -125,13 +140,13 @@ static void put_centre(const struct mc_job *j, uint64_t at, const int64_t s[3])
 KERN_HD void fetch_row(const struct mc_job *j, int64_t x, int64_t y)
 {
     int64_t row = x * j->n[1] + y, pad = j->rule.pad;
-    const uint64_t *m = j->marks + row * j->words * MC_MARKS;
+    const uint64_t *m = j->marks + mc_held(j, x, y) * MC_MARKS;
     const struct recon_volume *v = j->v;
     const float *f;
 
     x -= pad;
     y -= pad;
-    if (j->vertex[row] == j->vertex[row + 1] || x < 0 || y < 0 || x >= v->dim[0] || y >= v->dim[1])
+    if (v->side || j->vertex[row] == j->vertex[row + 1] || x < 0 || y < 0 || x >= v->dim[0] || y >= v->dim[1])
         return;
     f = v->tsdf + ((uint64_t)x * v->dim[1] + (uint64_t)y) * v->dim[2] - pad;
     for (int64_t w = 0; w < j->words; w++, m += MC_MARKS, f += 64) {
@@ -146,7 +161,7 @@ KERN_CLONES
 static void emit_vertices(const struct mc_job *j, int64_t x, int64_t y)
 {
     int64_t row = x * j->n[1] + y;
-    const uint64_t *m = j->marks + row * j->words * MC_MARKS;
+    const uint64_t *m = j->marks + mc_held(j, x, y) * MC_MARKS;
     uint64_t at = j->vertex[row];
 
     for (int64_t w = 0; w < j->words; w++, m += MC_MARKS)
@@ -237,7 +252,7 @@ static void emit_faces(const struct mc_job *j, int64_t x, int64_t y)
     for (int r = 0; r < 4; r++) {
         int64_t at = x * j->n[1] + y + (r & 1 ? a.x : 0) + (r & 2 ? a.y : 0);
 
-        row[r].m = j->vertex[at] < j->vertex[at + 1] ? j->marks + at * j->words * MC_MARKS : j->none;
+        row[r].m = j->vertex[at] < j->vertex[at + 1] ? j->marks + (at - j->from * j->n[1]) * j->words * MC_MARKS : j->none;
         row[r].first = (uint32_t)j->vertex[at];
     }
     for (int64_t w = 0; w < j->words; w++) {
@@ -258,11 +273,11 @@ static void emit_faces(const struct mc_job *j, int64_t x, int64_t y)
     }
 }
 
-void mc_emit(const struct mc_job *j)
+void mc_emit(const struct mc_job *j, int64_t from, int64_t to)
 {
 #pragma omp parallel for num_threads(j->ctx->threads) schedule(dynamic, 4)
-    for (int64_t strip = 0; strip < mc_strips(j); strip++) {
-        struct mc_strip s = mc_strip_of(j, strip);
+    for (int64_t strip = 0; strip < (to - from) * mc_strips(j); strip++) {
+        struct mc_strip s = mc_strip_of(j, from, strip);
 
         for (int64_t y = s.y; y < s.end; y++) {
             uint64_t row = (uint64_t)(s.x * j->n[1] + y);

@@ -9,4 +9,4 @@ static const struct recon_kernel *const kernels[] = {
 };
 
 __attribute__((visibility("default")))
-const struct recon_module recon_module = {RECON_KERNEL_ABI, "cpu", NULL, kernels};
+const struct recon_module recon_module = {RECON_KERNEL_ABI, "cpu", NULL, kernels, NULL};

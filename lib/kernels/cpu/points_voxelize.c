@@ -1,4 +1,5 @@
 #include "config.h"
+#include "kernels/blocks.h"
 #include "kernels/cpu/mesh_cpu.h"
 #include "kernels/points_plan.h"
 
@@ -27,80 +28,102 @@ static int add_cell(struct cells *c, uint64_t number)
     return 0;
 }
 
-/* kaolin 0.1: the cells whose centres are within voxel of the point */
-static int each_near(const struct voxel_plan *p, const float *xyz, struct recon_volume *v, struct cells *c)
+/* Where cells go: numbers in a list, or counts in a volume. */
+struct sink {
+    const struct voxel_plan *p;
+    struct cells *list;
+    struct recon_volume *v;
+    const struct blocks *grid;
+};
+
+static int put_cell(void *self, const uint32_t cell[3])
 {
-    uint32_t from[3], to[3], cell[3];
+    const struct sink *s = self;
 
-    for (int i = 0; i < 3; i++)
-        if (!voxel_span(p, i, (double)xyz[i], p->voxel, &from[i], &to[i]))
-            return 0;
-    for (cell[0] = from[0]; cell[0] <= to[0]; cell[0]++)
-        for (cell[1] = from[1]; cell[1] <= to[1]; cell[1]++)
-            for (cell[2] = from[2]; cell[2] <= to[2]; cell[2]++) {
-                double d = 0;
-
-                for (int i = 0; i < 3; i++) {
-                    double x = p->origin[i] + p->voxel * cell[i] - (double)xyz[i];
-
-                    d += x * x;
-                }
-                if (d > p->voxel * p->voxel)
-                    continue;
-                if (v)
-                    v->weight[voxel_number(p, cell)]++;
-                else if (add_cell(c, voxel_number(p, cell)))
-                    return -1;
-            }
+    if (s->list)
+        return add_cell(s->list, voxel_number(s->p, cell));
+    s->v->weight[volume_sample(s->v, s->grid, cell[0], cell[1], cell[2])]++;
     return 0;
 }
 
-static int mark(const struct voxel_plan *p, const struct recon_points *in, struct recon_volume *v, struct cells *c)
+static int mark(const struct recon_points *in, struct sink *s)
 {
-    for (uint64_t i = 0; i < in->n; i++) {
-        const float *x = in->xyz + 3 * i;
-        uint32_t cell[3];
-
-        if (p->meaning == VOXELIZE_KAOLIN_01) {
-            if (each_near(p, x, v, c))
-                return -1;
-        } else if (voxel_cell(p, x, cell)) {
-            if (v)
-                v->weight[voxel_number(p, cell)]++;
-            else if (add_cell(c, voxel_number(p, cell)))
-                return -1;
-        }
-    }
+    for (uint64_t i = 0; i < in->n; i++)
+        if (voxel_each(s->p, in->xyz + 3 * i, put_cell, s))
+            return -1;
     return 0;
+}
+
+/* A volume of the plan, its arrays taken: n samples. */
+static int take_volume(struct recon_ctx *ctx, const struct voxel_plan *p, uint64_t n, struct recon_volume *v)
+{
+    memcpy(v->dim, p->dim, sizeof(v->dim));
+    v->voxel = v->truncation = p->voxel;
+    for (int i = 0; i < 3; i++)
+        v->origin[i] = p->origin[i] + p->center[i];
+    v->weight = ctx->host->alloc(ctx, 4 * n);
+    v->tsdf = v->weight ? ctx->host->alloc(ctx, 4 * n) : NULL;
+    if (!v->tsdf)
+        return -1;
+    memset(v->weight, 0, 4 * n);
+    return 0;
+}
+
+static int fill_volume(struct recon_ctx *ctx, struct sink *s, const struct recon_points *in, uint64_t n)
+{
+    const float *weight = s->v->weight;
+    float *value = s->v->tsdf;
+    uint64_t occupied = 0;
+
+    mark(in, s);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : occupied)
+    for (uint64_t i = 0; i < n; i++) {
+        value[i] = weight[i] > 0 ? 1 : 0;
+        occupied += weight[i] > 0;
+    }
+    return occupied ? 0 : voxelize_none(ctx, in);
 }
 
 static int dense(struct recon_ctx *ctx, const struct voxel_plan *p, const struct recon_points *in, struct recon_volume *ret)
 {
-    struct recon_volume v = { .dim = { p->dim[0], p->dim[1], p->dim[2] }, .place = RECON_HOST, .voxel = p->voxel, .truncation = p->voxel };
-    uint64_t n = (uint64_t)p->dim[0] * p->dim[1] * p->dim[2], occupied = 0;
+    uint64_t n = (uint64_t)p->dim[0] * p->dim[1] * p->dim[2];
+    struct recon_volume v = { .place = RECON_HOST };
+    struct sink s = { .p = p, .v = &v };
 
     if (plan_volume_fits(ctx, p->dim, 8 * n, plan_memory_free(), "host"))
         return -1;
-    for (int i = 0; i < 3; i++)
-        v.origin[i] = p->origin[i] + p->center[i];
-    v.weight = ctx->host->alloc(ctx, 4 * n);
-    v.tsdf = v.weight ? ctx->host->alloc(ctx, 4 * n) : NULL;
-    if (v.tsdf) {
-        memset(v.weight, 0, 4 * n);
-        mark(p, in, &v, NULL);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : occupied)
-        for (uint64_t i = 0; i < n; i++) {
-            v.tsdf[i] = v.weight[i] > 0 ? 1 : 0;
-            occupied += v.weight[i] > 0;
-        }
-    }
-    if (!v.tsdf || occupied == 0) {
-        ctx->host->free(ctx, v.tsdf);
-        ctx->host->free(ctx, v.weight);
-        return v.tsdf ? voxelize_none(ctx, in) : -1;
+    if (take_volume(ctx, p, n, &v) || fill_volume(ctx, &s, in, n)) {
+        golden_free(ctx, NULL, RECON_VOLUME, &v);
+        return -1;
     }
     *ret = v;
     return 0;
+}
+
+static int blocks(struct recon_ctx *ctx, const struct voxel_plan *p, const struct recon_points *in, struct recon_volume *ret)
+{
+    struct recon_volume v = { .place = RECON_HOST };
+    struct blocks g = { .side = 0 };
+    struct sink s = { .p = p, .v = &v, .grid = &g };
+    uint64_t need, left = plan_memory_free();
+    char a[24], b[24];
+    int rc = voxelize_grid(ctx, p, in, &g);
+
+    need = rc ? 0 : voxelize_block_bytes(p, g.before[g.words]);
+    if (rc == 0 && g.before[g.words] == 0)
+        rc = voxelize_none(ctx, in);
+    if (rc == 0 && need > left / 10 * 9)
+        rc = ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume",
+                             "%llu blocks of 16^3 cells need %s of host memory, %s are free: take larger cells, or form 'sparse'",
+                             (unsigned long long)g.before[g.words], human_bytes(need, a), human_bytes(left, b));
+    if (rc == 0)
+        rc = blocks_list(ctx, &g, &v) || take_volume(ctx, p, recon_volume_samples(&v), &v) || fill_volume(ctx, &s, in, recon_volume_samples(&v)) ? -1 : 0;
+    blocks_release(ctx, &g);
+    if (rc)
+        golden_free(ctx, NULL, RECON_VOLUME, &v);
+    else
+        *ret = v;
+    return rc;
 }
 
 /* ascending, eight bits a turn; both have n */
@@ -126,8 +149,9 @@ static int sparse(struct recon_ctx *ctx, const struct voxel_plan *p, const struc
 {
     struct cells c = { .ctx = ctx };
     struct recon_points r = { .place = RECON_HOST };
+    struct sink s = { .p = p, .list = &c };
     uint64_t *other = NULL, *sorted, k = 0;
-    int rc = mark(p, in, NULL, &c);
+    int rc = mark(in, &s);
 
     if (rc == 0 && c.n == 0)
         rc = voxelize_none(ctx, in);
@@ -161,8 +185,12 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 
     if (voxel_plan(ctx, in[0], p, &plan) || voxelize_outputs(ctx, &plan, out))
         return -1;
-    voxelize_bound(ctx, in, p, cost);
-    return plan.form == VOXELIZE_DENSE ? dense(ctx, &plan, in[0], out[0]) : sparse(ctx, &plan, in[0], out[1]);
+    if (voxelize_bound(ctx, in, p, cost))
+        return -1;
+    voxelize_choose(&plan, plan_memory_free());
+    return plan.form == VOXELIZE_DENSE    ? dense(ctx, &plan, in[0], out[0])
+           : plan.form == VOXELIZE_BLOCKS ? blocks(ctx, &plan, in[0], out[0])
+                                          : sparse(ctx, &plan, in[0], out[1]);
 }
 
 static int selftest(struct recon_ctx *ctx)

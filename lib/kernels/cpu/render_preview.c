@@ -8,24 +8,37 @@ struct surface {
     uint8_t *block;   /* where a surface may be, see march.h */
 };
 
-/* one plane of samples: what it adds to the counts, and which blocks of it hold a sample below 1 */
-static void scan_plane(const struct recon_volume *v, uint32_t x, uint64_t *counts, uint8_t *block)
+/* Row (x, y) of samples from z on, n of them at `at`: what it adds to the counts, and which blocks of its plane hold a sample
+ * below 1. */
+static void scan_row(const struct recon_volume *v, const uint32_t from[3], uint32_t n, uint64_t at, uint64_t *counts, uint8_t *block)
 {
-    uint32_t ny = v->dim[1], nz = v->dim[2];
-    uint64_t at = (uint64_t)x * ny * nz;
+    uint8_t *row = block + (size_t)(from[1] / 8) * march_blocks(v->dim[2]);
 
-    for (uint32_t y = 0; y < ny; y++)
-        for (uint32_t z = 0; z < nz; z++, at++) {
-            float d = v->tsdf[at];
+    for (uint32_t z = from[2]; z < from[2] + n; z++, at++) {
+        float d = v->tsdf[at];
 
-            if ((v->weight && !(v->weight[at] > 0)) || !(d < 1))
-                continue;
-            block[y / 8 * march_blocks(nz) + z / 8] = 1;
-            if (d < 0.5f && d > -0.5f) {
-                counts[x]++;
-                counts[v->dim[0] + y]++;
-                counts[v->dim[0] + ny + z]++;
-            }
+        if ((v->weight && !(v->weight[at] > 0)) || !(d < 1))
+            continue;
+        row[z / 8] = 1;
+        if (d < 0.5f && d > -0.5f) {
+            counts[from[0]]++;
+            counts[v->dim[0] + from[1]]++;
+            counts[v->dim[0] + v->dim[1] + z]++;
+        }
+    }
+}
+
+/* one plane of samples, of a volume in blocks those of the blocks */
+static void scan_plane(const struct recon_volume *v, const struct blocks *g, uint32_t x, uint64_t *counts, uint8_t *block)
+{
+    uint32_t at[3] = { x, 0, 0 }, ny = v->dim[1], nz = v->dim[2], step = v->side ? v->side : nz;
+
+    for (at[1] = 0; at[1] < ny; at[1]++)
+        for (at[2] = 0; at[2] < nz; at[2] += step) {
+            uint64_t place = volume_sample(v, g, at[0], at[1], at[2]);
+
+            if (place != BLOCKS_NONE)
+                scan_row(v, at, nz - at[2] < step ? nz - at[2] : step, place, counts, block);
         }
 }
 
@@ -45,7 +58,7 @@ static void spread(const struct recon_volume *v, const uint8_t *plane, const uin
             }
 }
 
-static int find_surface(struct recon_ctx *ctx, const struct recon_volume *v, struct surface *s)
+static int find_surface(struct recon_ctx *ctx, const struct recon_volume *v, const struct blocks *g, struct surface *s)
 {
     uint32_t bx = march_blocks(v->dim[0]), axes = v->dim[0] + v->dim[1] + v->dim[2];
     uint64_t slab = (uint64_t)march_blocks(v->dim[1]) * march_blocks(v->dim[2]),
@@ -64,7 +77,7 @@ static int find_surface(struct recon_ctx *ctx, const struct recon_volume *v, str
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 1)
     for (uint32_t b = 0; b < bx; b++)
         for (uint32_t x = 8 * b; x < 8 * b + 8 && x < v->dim[0]; x++)
-            scan_plane(v, x, s->counts + (size_t)b * axes, mark + b * slab);
+            scan_plane(v, g, x, s->counts + (size_t)b * axes, mark + b * slab);
     for (uint32_t b = 0; b < bx; b++) {
         spread(v, mark + b * slab, b + 1 < bx ? mark + (b + 1) * slab : NULL, s->block + b * slab);
         for (uint32_t i = 0; b && i < axes; i++)
@@ -91,10 +104,14 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     int samples = (int)p[PREVIEW_SAMPLES].i, rc;
     struct surface s = { 0 };
     uint8_t *pixels = NULL;
+    struct blocks grid;
     double box[6];
     struct view w;
 
-    rc = find_surface(ctx, v, &s);
+    if (blocks_of_volume(ctx, v, &grid))
+        return -1;
+    f.grid = v->side ? &grid : NULL;
+    rc = find_surface(ctx, v, &grid, &s);
     if (rc == 0) {
         preview_box(v, s.counts, box);
         preview_view_box(v, p, box, &w);
@@ -117,6 +134,7 @@ out:
     ctx->host->free(ctx, pixels);
     ctx->host->free(ctx, s.block);
     ctx->host->free(ctx, s.counts);
+    blocks_release(ctx, &grid);
     return rc;
 }
 

@@ -32,7 +32,7 @@ static char *input_path(struct recon_ctx *ctx, const char *file)
 
 static uint64_t volume_bytes(const struct recon_volume *v)
 {
-    return (uint64_t)v->dim[0] * v->dim[1] * v->dim[2] * (8 + (v->rgb ? 3 : 0));
+    return recon_volume_samples(v) * (8 + (v->rgb ? 3 : 0)) + 12 * v->blocks;
 }
 
 static int read_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p,
@@ -46,7 +46,7 @@ static int read_bound(struct recon_ctx *ctx, const void *const *in, const struct
         return 0;
     path = input_path(ctx, p[VOLUME_READ_FILE].s);
     if (volume_probe(path, &v, NULL) == 0)
-        cost->host_bytes = (uint64_t)v.dim[0] * v.dim[1] * v.dim[2] * 11;
+        cost->host_bytes = recon_volume_samples(&v) * 11 + 12 * v.blocks;
     free(path);
     return 0;
 }
@@ -84,7 +84,7 @@ static int read_run(struct recon_ctx *ctx, const void *const *in, const struct r
     if (rc == 0) {
         uint32_t dim[3] = { v->dim[0], v->dim[1], v->dim[2] };
 
-        rc = plan_volume_fits(ctx, dim, (uint64_t)dim[0] * dim[1] * dim[2] * 11, plan_memory_free(), "host");
+        rc = plan_volume_fits(ctx, dim, recon_volume_samples(v) * 11 + 12 * v->blocks, plan_memory_free(), "host");
         if (rc == 0)
             rc = volume_read(path, &alloc, v, &fault);
     }
@@ -95,7 +95,7 @@ static int read_run(struct recon_ctx *ctx, const void *const *in, const struct r
         return -1;
     if (v->truncation <= 0)
         v->truncation = p[VOLUME_READ_TRUNCATION].f * v->voxel;
-    cost->items = (uint64_t)v->dim[0] * v->dim[1] * v->dim[2];
+    cost->items = recon_volume_samples(v);
     cost->host_bytes = cost->moved_bytes = volume_bytes(v);
     return 0;
 }
@@ -123,7 +123,7 @@ static int write_run(struct recon_ctx *ctx, const void *const *in, const struct 
         rc = ctx->host->fail(ctx, err.code, NULL, path, "%s", err.text);
     if (rc == 0)
         ctx->host->output(ctx, path);
-    cost->items = (uint64_t)v->dim[0] * v->dim[1] * v->dim[2];
+    cost->items = recon_volume_samples(v);
     cost->moved_bytes = volume_bytes(v);
     free(path);
     return rc;

@@ -332,12 +332,17 @@ uint64_t host_bytes(const struct recon_camera *c)
 {
     return pinned_bytes((uint64_t)c->width * c->height);
 }
-uint64_t device_bytes(const struct fuse_plan *p, const struct recon_camera *c)
+uint64_t frames_bytes(const struct recon_camera *c)
 {
     uint64_t pixels = c ? (uint64_t)c->width * c->height : 0;
+
+    return 2 * BATCH * (sizeof(view) + pixels * 7) + (BATCH + 6) * 4;
+}
+uint64_t device_bytes(const struct fuse_plan *p, const struct recon_camera *c)
+{
     uint32_t y, z, tiles = tiles_along(p->dim, &y, &z);
 
-    return fuse_bytes(p) + 2 * BATCH * (sizeof(view) + pixels * 7) + tiles * sizeof(tile) + (BATCH + 6) * 4;
+    return fuse_bytes(p) + frames_bytes(c) + tiles * sizeof(tile);
 }
 
 int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost)
@@ -387,10 +392,13 @@ int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *
     Scratch scratch(ctx);
     copier helpers(ctx->threads / 4);
     fusing x = {};
+    char why[200];
     int rc;
 
+    if (cuda_fuse_elsewhere(ctx, frames, params, why, sizeof(why)))
+        return ctx->host->fail(ctx, 64, nullptr, "layout", "tsdf.fuse of module 'cuda': %s", why);
     if (fuse_plan(ctx, frames, params, &plan) ||
-        plan_volume_fits(ctx, plan.dim, device_bytes(&plan, &frames->camera), cuda_memory_free(ctx), "device") ||
+        fuse_fits(ctx, &plan, device_bytes(&plan, &frames->camera), cuda_memory_free(ctx), "device") ||
         take_volume(ctx, plan, v))
         return -1;
     x.helpers = &helpers;
@@ -409,7 +417,7 @@ int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *
     x.t.most = plan.weight_max > 0 ? (float)plan.weight_max : INFINITY;
     rc = x.start_up() || x.all() || x.count_updates() || take_color(ctx, x.t, v, plan.voxels) ? -1 : 0;
     x.end();
-    fuse_cost(&plan, &x.counts, cost);
+    fuse_cost(&plan, plan.voxels, &x.counts, cost);
     cost->device_bytes = device_bytes(&plan, &frames->camera);
     cost->host_bytes = host_bytes(&frames->camera);
     return rc;
@@ -421,6 +429,11 @@ int selftest(struct recon_ctx *ctx)
 }
 
 } // namespace
+
+int cuda_fuse_elsewhere(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params, char *why, size_t size)
+{
+    return fuse_elsewhere(ctx, frames, params, frames_bytes(frames ? &frames->camera : nullptr), cuda_memory_free(ctx), why, size);
+}
 
 const struct recon_kernel cuda_tsdf_fuse = { RECON_KERNEL_ABI, FUSE_NAME, FUSE_DOC, fuse_in,  fuse_out,
                                              fuse_params,      bound,     run,      selftest, fuse_shape };

@@ -1,9 +1,23 @@
-/* The CUDA module: what it has. */
+/* The CUDA module: what it has, and what it leaves to the host. */
 #include "cuda.cuh"
+#include "kernels/blocks.h"
+#include "kernels/points_plan.h"
 
 static const struct recon_kernel *const kernels[] = { &cuda_tsdf_fuse,  &cuda_marching_cubes, &cuda_scene,           &cuda_preview,
                                                       &cuda_mesh_smooth, &cuda_mesh_normals,  &cuda_check_sign,
                                                       &cuda_points_fps, &cuda_points_voxelize, &cuda_points_normals, nullptr };
 
+static int elsewhere(struct recon_ctx *ctx, const struct recon_kernel *k, const void *const *in, const struct recon_value *params, char *why,
+                     size_t size)
+{
+    if (k == &cuda_tsdf_fuse)
+        return cuda_fuse_elsewhere(ctx, in ? (const struct recon_frames *)in[0] : nullptr, params, why, size);
+    if (k == &cuda_points_voxelize)
+        return voxelize_elsewhere(ctx, in ? (const struct recon_points *)in[0] : nullptr, params, cuda_memory_free(ctx), why, size);
+    if (k->in[0].name && k->in[0].type == RECON_VOLUME)
+        return blocks_elsewhere(in ? (const struct recon_volume *)in[0] : nullptr, why, size);
+    return 0;
+}
+
 extern "C" __attribute__((visibility("default"))) const struct recon_module recon_module = { RECON_KERNEL_ABI, "cuda",
-                                                                                             &cuda_device, kernels };
+                                                                                             &cuda_device, kernels, elsewhere };

@@ -248,7 +248,7 @@ void to_device(const struct recon_points *in, const struct recon_value *p, struc
 {
     uint64_t cells = cost->host_bytes > 4096 ? (cost->host_bytes - 4096) / 8 : 0, each = p[VOXELIZE_MEANING].i == VOXELIZE_KAOLIN_01 ? 27 : 1;
 
-    cost->device_bytes = p[VOXELIZE_FORM].i == VOXELIZE_DENSE ? 8 * cells + 4096 : in->n * (8 + 44 * each) + (16 << 20);
+    cost->device_bytes = p[VOXELIZE_FORM].i != VOXELIZE_SPARSE ? 8 * cells + 4096 : in->n * (8 + 44 * each) + (16 << 20);
     cost->host_bytes = 0;
 }
 
@@ -275,8 +275,10 @@ int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *
 {
     const struct recon_points *points = (const struct recon_points *)in[0];
     grid g = {};
-    bool is_dense = p[VOXELIZE_FORM].i == VOXELIZE_DENSE;
+    bool is_dense = p[VOXELIZE_FORM].i != VOXELIZE_SPARSE;
 
+    if (p[VOXELIZE_FORM].i == VOXELIZE_BLOCKS)
+        return ctx->host->fail(ctx, 64, nullptr, "form", "points.voxelize of module 'cuda' has no form 'blocks'");
     if (plan_of(ctx, points, p, &g) || voxelize_outputs(ctx, &g.p, out))
         return -1;
     cost->host_bytes = is_dense ? 8 * (uint64_t)g.p.dim[0] * g.p.dim[1] * g.p.dim[2] + 4096 : 0;

@@ -1,6 +1,7 @@
 /* Marching cubes, cell after cell, with a number a sample edge: the order of vertices and faces that mc.h
  * states. */
 #include "config.h"
+#include "kernels/blocks.h"
 #include "kernels/mc.h"
 #include "kernels/ref/ref.h"
 
@@ -204,16 +205,23 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     (void)ctx;
     (void)params;
     if (v)
-        mc_bound(v, SLOTS * 9, cost);
+        mc_bound(v, SLOTS * 9 + (v->side ? 11 : 0), cost);
     return 0;
 }
 
 static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
                void *const *out, struct recon_cost *cost)
 {
-    struct job j = { .v = in[0], .mesh = out[0] };
+    const struct recon_volume *given = in[0];
+    struct job j = { .v = given, .mesh = out[0] };
+    struct recon_volume dense = { .side = 0 };
     int rc;
 
+    if (given->side) {
+        if (volume_spread(ctx, given, &dense))
+            return -1;
+        j.v = &dense;
+    }
     j.rule = mc_rule_of(params[MC_ISO].f, params[MC_INSIDE].i == MC_INSIDE_GE, params[MC_MIN_WEIGHT].f,
                         params[MC_PAD].i != 0);
     for (int a = 0; a < 3; a++)
@@ -223,6 +231,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
         mc_cost(j.v, j.mesh, SLOTS * 9, cost);
     ctx->host->free(ctx, j.used);
     ctx->host->free(ctx, j.number);
+    golden_free(ctx, NULL, RECON_VOLUME, &dense);
     return rc;
 }
 

@@ -6,4 +6,4 @@ static const struct recon_kernel *const kernels[] = {&ref_tsdf_fuse, &ref_marchi
                                                      &ref_render_preview, REF_MESH_KERNELS, NULL};
 
 __attribute__((visibility("default")))
-const struct recon_module recon_module = {RECON_KERNEL_ABI, "ref", NULL, kernels};
+const struct recon_module recon_module = {RECON_KERNEL_ABI, "ref", NULL, kernels, NULL};

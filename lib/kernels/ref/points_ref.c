@@ -1,5 +1,6 @@
 /* Points by brute force: every pair is looked at. */
 #include "config.h"
+#include "kernels/blocks.h"
 #include "kernels/ref/mesh_ref.h"
 #include "kernels/sign.h"
 
@@ -158,6 +159,44 @@ static int voxelize_sparse(struct recon_ctx *ctx, const struct voxel_plan *p, co
     return r->xyz ? 0 : -1;
 }
 
+/* The blocks that hold an occupied cell, from the dense counts. */
+static int voxelize_blocks(struct recon_ctx *ctx, const struct voxel_plan *p, const float *weight, struct recon_volume *r)
+{
+    struct blocks g;
+    uint64_t i = 0, n;
+    int rc;
+
+    if (blocks_take(ctx, p->dim, FUSE_BLOCK, &g))
+        return -1;
+    for (uint32_t x = 0; x < p->dim[0]; x++)
+        for (uint32_t y = 0; y < p->dim[1]; y++)
+            for (uint32_t z = 0; z < p->dim[2]; z++, i++) {
+                uint64_t at = blocks_cell(&g, x / FUSE_BLOCK, y / FUSE_BLOCK, z / FUSE_BLOCK);
+
+                g.bits[at / 64] |= (uint64_t)(weight[i] > 0) << at % 64;
+            }
+    blocks_rank(&g);
+    rc = blocks_list(ctx, &g, r);
+    n = recon_volume_samples(r);
+    if (rc || !(r->weight = ctx->host->alloc(ctx, 4 * n)) || !(r->tsdf = ctx->host->alloc(ctx, 4 * n)))
+        rc = -1;
+    for (i = 0; rc == 0 && i < n; i++)
+        r->weight[i] = r->tsdf[i] = 0;
+    i = 0;
+    for (uint32_t x = 0; rc == 0 && x < p->dim[0]; x++)
+        for (uint32_t y = 0; y < p->dim[1]; y++)
+            for (uint32_t z = 0; z < p->dim[2]; z++, i++) {
+                uint64_t at = blocks_sample(&g, x, y, z);
+
+                if (at == BLOCKS_NONE)
+                    continue;
+                r->weight[at] = weight[i];
+                r->tsdf[at] = weight[i] > 0;
+            }
+    blocks_release(ctx, &g);
+    return rc;
+}
+
 static int voxelize_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *v, void *const *out, struct recon_cost *cost)
 {
     const struct recon_points *points = in[0];
@@ -171,6 +210,7 @@ static int voxelize_run(struct recon_ctx *ctx, const void *const *in, const stru
         return -1;
     voxelize_bound(ctx, in, v, cost);
     n = (uint64_t)p.dim[0] * p.dim[1] * p.dim[2];
+    voxelize_choose(&p, plan_memory_free());
     if (!(weight = ctx->host->alloc(ctx, 4 * n)))
         return -1;
     rc = voxelize_fill(ctx, &p, points, weight, &occupied);
@@ -181,9 +221,14 @@ static int voxelize_run(struct recon_ctx *ctx, const void *const *in, const stru
         return rc;
     }
     *r = (struct recon_volume){ .dim = { p.dim[0], p.dim[1], p.dim[2] }, .place = RECON_HOST, .voxel = p.voxel, .truncation = p.voxel };
-    r->weight = weight;
     for (int a = 0; a < 3; a++)
         r->origin[a] = p.origin[a] + p.center[a];
+    if (p.form == VOXELIZE_BLOCKS) {
+        rc = voxelize_blocks(ctx, &p, weight, r);
+        ctx->host->free(ctx, weight);
+        return rc;
+    }
+    r->weight = weight;
     if (!(r->tsdf = ctx->host->alloc(ctx, 4 * n)))
         return -1;
     for (uint64_t i = 0; i < n; i++)

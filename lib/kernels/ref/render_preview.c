@@ -1,5 +1,6 @@
 /* Picture of a volume, row by row. */
 #include "config.h"
+#include "kernels/blocks.h"
 #include "kernels/ref/ref.h"
 #include "kernels/render.h"
 
@@ -26,17 +27,26 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 {
     const struct recon_volume *v = in[0];
     struct recon_image *image = out[0];
-    struct march_field f = march_volume(v);
+    struct recon_volume dense = { .side = 0 };
+    struct march_field f;
     int samples = (int)p[PREVIEW_SAMPLES].i, rc;
     uint8_t *pixels;
     double box[6];
     struct view w;
 
+    if (v->side) {
+        if (volume_spread(ctx, v, &dense))
+            return -1;
+        v = &dense;
+    }
+    f = march_volume(v);
     find_box(v, box);
     preview_view_box(v, p, box, &w);
-    if (!(pixels = ctx->host->alloc(ctx, (uint64_t)w.width * w.height * 3)))
+    pixels = ctx->host->alloc(ctx, (uint64_t)w.width * w.height * 3);
+    if (!pixels) {
+        golden_free(ctx, NULL, RECON_VOLUME, &dense);
         return -1;
-
+    }
     for (uint32_t y = 0; y < w.height; y++)
         for (uint32_t x = 0; x < w.width; x++)
             preview_pixel(&f, v->rgb, &w, x, y, samples, pixels + 3 * ((size_t)y * w.width + x));
@@ -47,6 +57,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
             .width = w.width, .height = w.height, .channels = 3, .place = RECON_HOST, .pixels = pixels};
     else
         ctx->host->free(ctx, pixels);
+    golden_free(ctx, NULL, RECON_VOLUME, &dense);
     return rc;
 }
 

@@ -231,4 +231,4 @@ static const struct recon_kernel fault_kernel = { FAKE_ABI, "fake.fault", "Goes 
                                                   NULL, fault_run, bad_selftest, NULL };
 static const struct recon_kernel *const kernels[] = { &points_kernel, &sum_kernel,   &double_kernel, &frames_kernel,
                                                       &count_kernel,  &fault_kernel, NULL };
-const struct recon_module recon_module = { FAKE_ABI, "cpu", NULL, kernels };
+const struct recon_module recon_module = { FAKE_ABI, "cpu", NULL, kernels, NULL };

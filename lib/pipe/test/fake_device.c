@@ -179,11 +179,27 @@ static int selftest(struct recon_ctx *ctx)
     return 0;
 }
 
+/* Points that lie far out are the host's. */
+static int elsewhere(struct recon_ctx *ctx, const struct recon_kernel *k, const void *const *in, const struct recon_value *p, char *why,
+                     size_t size)
+{
+    const struct recon_points *from = in[0];
+
+    (void)ctx;
+    (void)k;
+    (void)p;
+    if (!from || from->n != 4)
+        return 0;
+    snprintf(why, size, "four points are too many");
+    return 1;
+}
+
 static const struct recon_device device = {
     FAKE_ABI,   "fake",       dev_count, dev_open, dev_close,   dev_describe, dev_alloc,    dev_free,
     dev_upload, dev_download, dev_sync,  dev_mark, dev_elapsed, dev_peak,     dev_ceilings,
 };
-static const struct recon_kernel double_kernel = { FAKE_ABI, "fake.double", "Twice as far, on the device", points_port,
+static const struct recon_port double_in[] = { { "points", RECON_POINTS, 0, "" }, { "mesh", RECON_MESH, RECON_PORT_OPTIONAL, "" }, { 0 } };
+static const struct recon_kernel double_kernel = { FAKE_ABI, "fake.double", "Twice as far, on the device", double_in,
                                                    points_port, no_params, NULL, double_run, selftest, NULL };
 static const struct recon_kernel *const kernels[] = { &double_kernel, NULL };
-const struct recon_module recon_module = { FAKE_ABI, "fake", &device, kernels };
+const struct recon_module recon_module = { FAKE_ABI, "fake", &device, kernels, elsewhere };

@@ -309,6 +309,49 @@ static void test_run_device(void **state)
     run_report_release(&r);
 }
 
+/* what the device's module leaves to the host runs there, and its output goes to the device when that is asked again */
+static void test_elsewhere(void **state)
+{
+    static const struct {
+        int n;
+        const char *sum, *module;
+        uint64_t copied;
+    } cases[] = { { 4, "156.0\n", "cpu", 0 }, { 5, "240.0\n", "fake", 60 } };
+
+    (void)state;
+    setenv("FAKE_DEVICES", "1", 1);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char *of = xasprintf("version = 1;\nsteps = (\n{ name = \"a\"; kernel = \"fake.points\"; params = { n = %d; }; },\n"
+                             "{ name = \"twice\"; kernel = \"fake.double\"; },\n{ name = \"s\"; kernel = \"fake.sum\"; } );\n", cases[i].n), *sum;
+        struct run_args args = { .out = scratch };
+        struct pipeline p = { 0 };
+        struct plan plan = { 0 };
+        struct run_report r;
+        struct estimate e;
+        struct err err = { 0 };
+        struct device d;
+        struct runner *runner;
+
+        assert_int_equal(run_text(of, "fake", NULL, &r, &err), 0);
+        sum = sum_of("sum.txt");
+        assert_string_equal(sum, cases[i].sum);
+        assert_int_equal(r.steps.v[1].cost.copied_bytes, cases[i].copied);
+        assert_int_equal(r.steps.v[1].peak_device > 0, cases[i].copied > 0);
+        run_report_release(&r);
+        free(sum);
+        assert_int_equal(plan_of(of, "fake", &p, &plan, &err), 0);
+        device_choose(&modules, "fake", &d, &err);
+        runner = runner_new(&d, 1, &err);
+        assert_int_equal(runner_estimate(runner, &plan, &args, &e, &err), 0);
+        assert_string_equal(e.steps.v[1].plan->module->name, cases[i].module);
+        estimate_release(&e);
+        runner_free(runner);
+        plan_release(&plan);
+        pipeline_release(&p);
+        free(of);
+    }
+}
+
 static void test_many_device_steps(void **state)
 {
     struct str text = { 0 };
@@ -474,7 +517,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),     cmocka_unit_test(test_plan_errors),  cmocka_unit_test(test_set),
         cmocka_unit_test(test_devices),    cmocka_unit_test(test_run_host),     cmocka_unit_test(test_run_device),
-        cmocka_unit_test(test_frames),     cmocka_unit_test(test_many_device_steps),
+        cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_frames),     cmocka_unit_test(test_many_device_steps),
         cmocka_unit_test(test_failures),   cmocka_unit_test(test_deadline_and_leak),
         cmocka_unit_test(test_estimate),   cmocka_unit_test(test_outdir),
     };

@@ -43,6 +43,7 @@ struct recon_frames {
     struct recon_camera camera;
     uint64_t count;   /* frames that next() will give, if nothing fails */
     uint64_t skipped; /* frames left out, each told by a warning */
+    uint64_t lasting; /* 1: the arrays of the frames last as long as the source, not only until the next call */
     double bounds[6]; /* world box of what the depth shows, x0 x1 y0 y1 z0 z1, from a sample; NaN: unknown */
     /* 1: *ret is valid until the next call; 0: no more; -1: failed, told through fail() of the context that the source was
      * made with, which must live as long as the source. Not reentrant. */
@@ -60,15 +61,23 @@ struct recon_points {
     uint8_t *rgb;   /* n * 3 or NULL */
 };
 
+/* A volume is dense, or in blocks: then only some of its samples are held. Block b holds samples side * block[3 b + a] to
+ * side * block[3 b + a] + side - 1 of each axis a, in the order [x][y][z], and the arrays hold block after block. The list
+ * ascends by x, then y, then z. A sample in no block has the value beyond, weight 0, colour 0; so have those of a block
+ * that stand beyond dim. */
 struct recon_volume {
     uint32_t dim[3]; /* nx, ny, nz; nz is fastest in memory */
     enum recon_place place;
     double origin[3];  /* world position of sample (0, 0, 0) */
     double voxel;      /* metres between samples */
     double truncation; /* metres; tsdf = distance / truncation */
-    float *tsdf;       /* nx * ny * nz */
-    float *weight;     /* the same count */
+    float *tsdf;       /* nx * ny * nz; in blocks: blocks * side^3 */
+    float *weight;     /* the same count, or NULL: all are observed */
     uint8_t *rgb;      /* * 3, or NULL */
+    uint32_t side;     /* 0: dense; 8, 16 or 32 */
+    float beyond;
+    uint64_t blocks;
+    uint32_t *block; /* blocks * 3 */
 };
 
 #define RECON_NONE UINT32_MAX /* of a corner: no texture coordinate, no normal */
@@ -110,6 +119,7 @@ struct recon_array {
 int recon_slot_arrays(enum recon_slot type, void *slot, struct recon_array out[RECON_ARRAYS_MAX]);
 enum recon_place *recon_slot_place(enum recon_slot type, void *slot); /* NULL for RECON_FRAMES */
 size_t recon_slot_size(enum recon_slot type);                        /* sizeof the struct, 0 if unknown */
+uint64_t recon_volume_samples(const struct recon_volume *v);         /* how many tsdf holds */
 
 #ifdef __cplusplus
 }
