@@ -338,8 +338,9 @@ static int parse(enum form form, const char *path, const struct load *t, const s
     }
 }
 
-static int read_any(const char *path, const struct geom_options *o, const struct data_alloc *alloc, struct recon_mesh *m, struct mesh_notes *notes,
-                    struct fault *fault)
+/* finite: coordinates that are not are refused */
+static int read_any(const char *path, const struct geom_options *o, bool finite, const struct data_alloc *alloc, struct recon_mesh *m,
+                    struct mesh_notes *notes, struct fault *fault)
 {
     struct load t;
     enum form form;
@@ -356,10 +357,12 @@ static int read_any(const char *path, const struct geom_options *o, const struct
         rc = parse(form, path, &t, o, alloc, m, notes, fault);
         alloc->free(alloc->self, t.s);
     }
-    if (rc == 0 && m->vertices == 0) {
+    if (rc == 0 && m->vertices == 0)
+        rc = fault_set(fault, CODE_DATA, "empty-result", "'%s' has no vertices", path);
+    if (rc == 0 && finite && form != FORM_OBJ) /* whose reader has looked at each */
+        rc = check_finite(path, m, fault);
+    if (rc)
         mesh_drop(m, alloc);
-        return fault_set(fault, CODE_DATA, "empty-result", "'%s' has no vertices", path);
-    }
     return rc;
 }
 
@@ -368,12 +371,8 @@ int mesh_read(const char *path, const struct geom_options *o, const struct data_
 {
     struct recon_mesh m;
 
-    if (read_any(path, o, alloc, &m, notes, fault))
+    if (read_any(path, o, true, alloc, &m, notes, fault))
         return -1;
-    if (check_finite(path, &m, fault)) {
-        mesh_drop(&m, alloc);
-        return -1;
-    }
     if (m.faces == 0) {
         mesh_drop(&m, alloc);
         return fault_set(fault, CODE_DATA, "empty-result", "'%s' has no faces: points.read takes points", path);
@@ -391,12 +390,8 @@ int points_read(const char *path, const struct geom_options *o, const struct dat
     uint64_t k = 0;
 
     plain.plain = true;
-    if (read_any(path, &plain, alloc, &m, notes, fault))
+    if (read_any(path, &plain, !o->drop, alloc, &m, notes, fault))
         return -1;
-    if (!o->drop && check_finite(path, &m, fault)) {
-        mesh_drop(&m, alloc);
-        return -1;
-    }
     for (uint64_t i = 0; i < m.vertices; i++) {
         if (!isfinite(m.xyz[3 * i]) || !isfinite(m.xyz[3 * i + 1]) || !isfinite(m.xyz[3 * i + 2])) {
             notes->dropped++;

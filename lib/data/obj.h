@@ -32,6 +32,7 @@ struct obj_piece {
     uint64_t polygons;      /* faces of more than three corners */
     uint64_t uv_bad;        /* texture coordinates outside 0 to 1 */
     uint64_t other, other_line; /* lines of other kinds: how many, the first */
+    bool slashes;           /* corners of the last usual face had some */
     bool same_normals;      /* every corner names the normal of its vertex's number */
     bool controls;          /* a control character that is no blank is in it, which usual lines have not */
     bool seen_v, seen_f;    /* a line of the kind, whose first says: */

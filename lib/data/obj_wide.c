@@ -278,26 +278,92 @@ WIDE_INLINE void take_corner(const struct obj *o, const char *p, const char *a, 
         *bad |= t == s + 1; /* "1/" */
 }
 
+/* Four words of up to eight digits at once, less 1; *ret_fine: they are such words, from 1 up to there. */
+WIDE_INLINE __m128i four_indices(const char *const a[4], const uint64_t length[4], uint64_t there, bool *ret_fine)
+{
+    uint64_t w[4];
+    __m256i x, above;
+    __m128i v, most = _mm_set1_epi32((int)(uint32_t)(there - 1));
+
+    for (int i = 0; i < 4; i++)
+        memcpy(&w[i], a[i], 8);
+    x = _mm256_sub_epi8(_mm256_set_epi64x((long long)w[3], (long long)w[2], (long long)w[1], (long long)w[0]), _mm256_set1_epi8('0'));
+    /* what is behind a word goes out at the top, zeros come in before it */
+    x = _mm256_sllv_epi64(x, _mm256_set_epi64x((long long)(64 - 8 * length[3]), (long long)(64 - 8 * length[2]), (long long)(64 - 8 * length[1]),
+                                               (long long)(64 - 8 * length[0])));
+    above = _mm256_subs_epu8(x, _mm256_set1_epi8(9));
+    *ret_fine = ((length[0] - 1) | (length[1] - 1) | (length[2] - 1) | (length[3] - 1)) >> 3 == 0 && _mm256_testz_si256(above, above);
+    x = _mm256_maddubs_epi16(x, _mm256_set1_epi16(1 << 8 | 10)); /* pairs */
+    x = _mm256_madd_epi16(x, _mm256_set1_epi32(1 << 16 | 100));
+    x = _mm256_packus_epi32(x, x);
+    x = _mm256_madd_epi16(x, _mm256_set1_epi32(1 << 16 | 10000));
+    v = _mm_sub_epi32(_mm256_castsi256_si128(_mm256_permute4x64_epi64(x, 8)), _mm_set1_epi32(1));
+    *ret_fine = *ret_fine && _mm_movemask_epi8(_mm_cmpeq_epi32(_mm_max_epu32(v, most), most)) == 0xffff;
+    return v;
+}
+
+/* three or four corners without slashes */
+WIDE_INLINE bool take_plain(struct obj_piece *c, const char *p, struct words w)
+{
+    static const uint32_t none[3] = { RECON_NONE, RECON_NONE, RECON_NONE };
+    const struct recon_mesh *m = &c->obj->mesh;
+    const char *a[4], *e;
+    uint64_t length[4];
+    uint32_t v[4];
+    bool fine;
+    __m128i x;
+
+    for (unsigned i = 0; i < 4; i++) {
+        if (i == 3 && w.n == 3) {
+            a[3] = a[2];
+            length[3] = length[2];
+            break;
+        }
+        next_word(p, &w, &a[i], &e);
+        length[i] = (uint64_t)(e - a[i]);
+    }
+    x = four_indices(a, length, c->obj->all.v, &fine);
+    if (!fine)
+        return false;
+    c->same_normals = false;
+    if (w.n == 3 && !m->uv_index && !m->normal_index && !m->joined) {
+        _mm_storel_epi64((__m128i *)(void *)(m->index + 3 * c->at.tri), x);
+        m->index[3 * c->at.tri++ + 2] = (uint32_t)_mm_extract_epi32(x, 2);
+        return true;
+    }
+    _mm_storeu_si128((__m128i *)(void *)v, x);
+    obj_put_triangle(c, v, none, none, false);
+    if (w.n == 4) {
+        obj_put_triangle(c, (uint32_t[]){ v[0], v[2], v[3] }, none, none, true);
+        c->polygons++;
+    }
+    return true;
+}
+
 WIDE_INLINE bool take_face(struct obj_piece *c, const char *p, struct words *w)
 {
     const struct obj *o = c->obj;
     uint32_t v[4], vt[4], vn[4];
     unsigned n = w->n;
-    uint64_t bad = 0, slash = mask_of(same(load_bytes(p), '/'));
-    bool same = c->same_normals;
+    uint64_t bad = 0, slash;
+    bool same_normals = c->same_normals;
 
     if (n < 3 || n > 4 || c->at.tri + n - 2 > c->stop.tri)
         return false;
+    if (!c->slashes && take_plain(c, p, *w))
+        return true;
+    slash = mask_of(same(load_bytes(p), '/'));
     for (unsigned i = 0; i < n; i++) {
         const char *a, *e;
 
         next_word(p, w, &a, &e);
         take_corner(o, p, a, e, slash, &v[i], &vt[i], &vn[i], &bad);
-        same = same && vn[i] == v[i];
+        same_normals = same_normals && vn[i] == v[i];
     }
     if (bad)
         return false;
-    c->same_normals = same;
+    c->slashes = true; /* most likely the next face has some, too */
+    c->same_normals = same_normals;
     obj_put_triangle(c, v, vt, vn, false);
     if (n == 4) {
         v[1] = v[2], v[2] = v[3];
