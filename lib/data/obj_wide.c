@@ -298,7 +298,7 @@ WIDE_INLINE __m128i four_indices(const char *const a[4], const uint64_t length[4
     x = _mm256_packus_epi32(x, x);
     x = _mm256_madd_epi16(x, _mm256_set1_epi32(1 << 16 | 10000));
     v = _mm_sub_epi32(_mm256_castsi256_si128(_mm256_permute4x64_epi64(x, 8)), _mm_set1_epi32(1));
-    *ret_fine = *ret_fine && _mm_movemask_epi8(_mm_cmpeq_epi32(_mm_max_epu32(v, most), most)) == 0xffff;
+    *ret_fine = *ret_fine && there && _mm_movemask_epi8(_mm_cmpeq_epi32(_mm_max_epu32(v, most), most)) == 0xffff;
     return v;
 }
 

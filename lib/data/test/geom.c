@@ -172,6 +172,7 @@ static void refused(void **state)
         { "e.obj", BYTES(""), "empty-result", "no vertices" },
         { "f.obj", BYTES(TRIANGLE), "empty-result", "no faces" },
         { "r.obj", BYTES(TRIANGLE "f 1 2 3\nf 1 2 4\n"), "face-index-out-of-range", "line 5: index 4" },
+        { "v.obj", BYTES("f 1 2 3\nf 4 5 6\n"), "face-index-out-of-range", "line 1: index 1" },
         { "z.obj", BYTES(TRIANGLE "f 0 1 2\n"), "face-index-out-of-range", "line 4: index 0" },
         { "n.obj", BYTES(TRIANGLE "f -1 -2 -4\n"), "face-index-out-of-range", "line 4: index -4" },
         { "vt.obj", BYTES(TRIANGLE "f 1/1 2/1 3/1\n"), "face-index-out-of-range", "texture coordinate" },
