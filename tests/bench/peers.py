@@ -165,8 +165,24 @@ def border(v, f):
     return {frozenset((v[a].tobytes(), v[b].tobytes())) for (a, b), k in n.items() if k == 1}
 
 
+def distances(v, f, at):
+    from vtkmodules.util import numpy_support as ns
+    from vtkmodules.vtkCommonCore import vtkPoints
+    from vtkmodules.vtkCommonDataModel import vtkCellArray, vtkPolyData
+    from vtkmodules.vtkFiltersCore import vtkImplicitPolyDataDistance
+    mesh, pts, cells = vtkPolyData(), vtkPoints(), vtkCellArray()
+    pts.SetData(ns.numpy_to_vtk(np.ascontiguousarray(v, np.float64), deep=True))
+    cells.SetCells(len(f), ns.numpy_to_vtkIdTypeArray(np.hstack([np.full((len(f), 1), 3, np.int64), f]).ravel(), deep=True))
+    mesh.SetPoints(pts)
+    mesh.SetPolys(cells)
+    d = vtkImplicitPolyDataDistance()
+    d.SetInput(mesh)
+    out = ns.numpy_to_vtk(np.zeros(len(at)), deep=True)
+    d.FunctionValue(ns.numpy_to_vtk(np.ascontiguousarray(at, np.float64), deep=True), out)
+    return np.abs(ns.vtk_to_numpy(out))
+
+
 def rms(mesh, *simple):
-    import open3d as o3d
     v, f = read_obj(mesh)
     diagonal, rng, edges = np.linalg.norm(v.max(0) - v.min(0)), np.random.default_rng(2), border(v, f)
     t = v[f]
@@ -176,9 +192,7 @@ def rms(mesh, *simple):
     on = pick[:, 0] + uv[:, :1] * (pick[:, 1] - pick[:, 0]) + uv[:, 1:] * (pick[:, 2] - pick[:, 0])
     for path in simple:
         sv, sf = read_obj(path)
-        s = o3d.t.geometry.RaycastingScene()
-        s.add_triangles(o3d.core.Tensor(sv.astype(np.float32)), o3d.core.Tensor(sf.astype(np.uint32)))
-        d = s.compute_distance(o3d.core.Tensor(np.vstack([v, on]).astype(np.float32))).numpy().astype(np.float64)
+        d = distances(sv, sf, np.vstack([v, on]))
         b = border(sv, sf)
         print('rms %.6g max %.6g faces %d border-edges %d kept %d of %d' % (
             np.sqrt((d ** 2).mean()) / diagonal, d.max() / diagonal, len(sf), len(b), len(b & edges), len(edges)))

@@ -83,6 +83,7 @@ for r in ${ROWS:-mc fuse loop simplify load sign}; do
     sign)
         "$python" "$here/peers.py" points "$rocker" 100000 "$T/points"
         row 'check_sign / VTK, 100,000 points' 5 ours sign "$rocker" --points "$T/points" -- theirs sign-vtk "$rocker" "$T/points"
+        row 'the same by winding numbers / VTK' - ours sign "$rocker" --points "$T/points" --winding -- theirs sign-vtk "$rocker" "$T/points"
         ;;
     esac
 done

@@ -1,13 +1,13 @@
-/* A tree over the faces along a space-filling curve. The solid angle of a group of faces is the sum of the integrals of n.g over them,
+/* A tree of halves of the faces, along the longest side of their middles' box each. The solid angle of a group of faces is the sum of the integrals of n.g over them,
  * with g(x) = x / |x|^3. From afar g is taken as linear about their centroid c: a dipole, and its first moment M, the integral of
  * n (x - c)'. The rest, in Taylor's form, is at most 3 S / (d - r)^4, S the integral of |x - c|^2, d the distance, r the radius: no third
  * derivative of 1 / |x| is above 6 / |x|^4. */
 #include "config.h"
 #include "kernels/cpu/winding.h"
-#include "kernels/curve.h"
 #include "kernels/sign.h"
 
 #include <float.h>
+#include <stdlib.h>
 
 enum { LEAF = 4 };
 #define FOUR_PI (4 * 3.14159265358979323846)
@@ -19,7 +19,7 @@ struct group {
 
 struct winding {
     const struct recon_mesh *m;
-    uint32_t *face; /* along the curve */
+    uint32_t *face; /* by groups */
     struct group *group;
     uint32_t groups;
 };
@@ -86,8 +86,86 @@ static struct moments sum_of(struct moments x, struct moments y)
     return r;
 }
 
+/* ---- halves ---- */
+
+struct halving {
+    float *middle; /* of a face, three times */
+    uint64_t *key; /* order of a float << 32 | face */
+};
+
+static int ascending(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static uint64_t key_of(float x, uint32_t f)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, 4);
+    bits = bits >> 31 ? ~bits : bits | 0x80000000u;
+    return (uint64_t)bits << 32 | f;
+}
+
+/* k[nth] becomes what it is in order, lower ones stand before it; all are different (Hoare's selection) */
+static void select_nth(uint64_t *k, int64_t n, int64_t nth)
+{
+    int64_t low = 0, high = n - 1;
+
+    for (int turn = 0; low < high; turn++) {
+        uint64_t a = k[low], b = k[low + (high - low) / 2], c = k[high], x = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+        int64_t i = low, j = high;
+
+        if (turn == 64) { /* made to be slow */
+            qsort(k + low, (size_t)(high - low + 1), 8, ascending);
+            return;
+        }
+        while (i <= j) {
+            while (k[i] < x)
+                i++;
+            while (k[j] > x)
+                j--;
+            if (i <= j) {
+                uint64_t swap = k[i];
+
+                k[i++] = k[j];
+                k[j--] = swap;
+            }
+        }
+        if (nth <= j)
+            high = j;
+        else if (nth >= i)
+            low = i;
+        else
+            return;
+    }
+}
+
+/* the lower half of these faces along their longest side comes first */
+static void halve(struct winding *w, const struct halving *h, uint32_t first, uint32_t n)
+{
+    float low[3] = { INFINITY, INFINITY, INFINITY }, high[3] = { -INFINITY, -INFINITY, -INFINITY };
+    uint32_t *face = w->face + first;
+    int axis = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        for (int a = 0; a < 3; a++) {
+            low[a] = fminf(low[a], h->middle[3 * (uint64_t)face[i] + (uint64_t)a]);
+            high[a] = fmaxf(high[a], h->middle[3 * (uint64_t)face[i] + (uint64_t)a]);
+        }
+    for (int a = 1; a < 3; a++)
+        axis = high[a] - low[a] > high[axis] - low[axis] ? a : axis;
+    for (uint32_t i = 0; i < n; i++)
+        h->key[i] = key_of(h->middle[3 * (uint64_t)face[i] + (uint64_t)axis], face[i]);
+    select_nth(h->key, n, n / 2);
+    for (uint32_t i = 0; i < n; i++)
+        face[i] = (uint32_t)h->key[i];
+}
+
 /* the group of these faces, then those within it, from w->groups on */
-static struct moments make_group(struct winding *w, uint32_t first, uint32_t n)
+static struct moments make_group(struct winding *w, const struct halving *h, uint32_t first, uint32_t n)
 {
     struct group *g = &w->group[w->groups++];
     double far = 0;
@@ -102,8 +180,9 @@ static struct moments make_group(struct winding *w, uint32_t first, uint32_t n)
             r = sum_of(r, x);
         }
     } else {
-        r = make_group(w, first, n / 2);
-        r = sum_of(r, make_group(w, first + n / 2, n - n / 2));
+        halve(w, h, first, n);
+        r = make_group(w, h, first, n / 2);
+        r = sum_of(r, make_group(w, h, first + n / 2, n - n / 2));
     }
     for (int i = 0; i < 3; i++) {
         double d = fmax(r.high[i] - r.c[i], r.c[i] - r.low[i]);
@@ -123,38 +202,34 @@ static struct moments make_group(struct winding *w, uint32_t first, uint32_t n)
     return r;
 }
 
-static uint32_t *along_curve(struct recon_ctx *ctx, const struct recon_mesh *m)
-{
-    float *middle = ctx->host->alloc(ctx, 12 * m->faces), side;
-    uint32_t *r = NULL;
-
-    for (uint64_t i = 0; middle && i < 3 * m->faces; i++) {
-        const uint32_t *v = m->index + i / 3 * 3;
-
-        middle[i] = (m->xyz[3 * (uint64_t)v[0] + i % 3] + m->xyz[3 * (uint64_t)v[1] + i % 3] + m->xyz[3 * (uint64_t)v[2] + i % 3]) / 3;
-    }
-    if (middle)
-        r = curve_sort(ctx, middle, m->faces, &side);
-    ctx->host->free(ctx, middle);
-    return r;
-}
-
 struct winding *winding_build(struct recon_ctx *ctx, const struct recon_mesh *m)
 {
-    struct winding *w = ctx->host->alloc(ctx, sizeof(*w));
     uint64_t groups = 2 * (m->faces / (LEAF / 2)) + 1; /* halves of more than LEAF have more than LEAF / 2 - 1 */
+    struct halving h = { .middle = ctx->host->alloc(ctx, 12 * m->faces) };
+    struct winding *w = h.middle ? ctx->host->alloc(ctx, sizeof(*w)) : NULL;
+    bool taken = false;
 
-    if (!w)
-        return NULL;
-    *w = (struct winding){ .m = m };
-    if (m->faces == 0)
-        return w;
-    if ((w->face = along_curve(ctx, m)) && (w->group = ctx->host->alloc(ctx, groups * sizeof(*w->group)))) {
-        make_group(w, 0, (uint32_t)m->faces);
-        return w;
+    if (w) {
+        *w = (struct winding){ .m = m };
+        taken = (h.key = ctx->host->alloc(ctx, 8 * m->faces)) && (w->face = ctx->host->alloc(ctx, 4 * m->faces)) &&
+                (w->group = ctx->host->alloc(ctx, groups * sizeof(*w->group)));
     }
-    winding_free(ctx, w);
-    return NULL;
+    for (uint64_t f = 0; taken && f < m->faces; f++) {
+        const uint32_t *v = m->index + 3 * f;
+
+        w->face[f] = (uint32_t)f;
+        for (uint64_t a = 0; a < 3; a++)
+            h.middle[3 * f + a] = (m->xyz[3 * (uint64_t)v[0] + a] + m->xyz[3 * (uint64_t)v[1] + a] + m->xyz[3 * (uint64_t)v[2] + a]) / 3;
+    }
+    if (taken && m->faces)
+        make_group(w, &h, 0, (uint32_t)m->faces);
+    ctx->host->free(ctx, h.middle);
+    ctx->host->free(ctx, h.key);
+    if (!taken) {
+        winding_free(ctx, w);
+        return NULL;
+    }
+    return w;
 }
 
 void winding_free(struct recon_ctx *ctx, struct winding *w)
@@ -216,7 +291,7 @@ bool winding_inside(const struct winding *w, const float p[3])
 {
     double sum = 0, error;
 
-    for (double most = 0.002; most > 1e-7; most /= 16) {
+    for (double most = 0.003; most > 1e-7; most /= 16) {
         sum = sum_to(w, p, most, &error);
         if (fabs(sum - 0.5) > error) /* not where one is not a number */
             return sum > 0.5;
