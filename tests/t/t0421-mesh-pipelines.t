@@ -39,6 +39,15 @@ if [ "${ms:-99999}" -lt 5000 ]; then ok 'read in seconds at most'; else not_ok '
 cp "$T/res/mesh.ply" "$T/first.ply"
 tap 0 'again with one thread' clean "$T/grid.obj" --set simplify.faces=5000 --set smooth.border=fix --threads 1
 tap 0 'the same bytes' cmp "$T/first.ply" "$T/res/mesh.ply"
+tap 0 'to an error instead of a number' clean "$T/grid.obj" --set simplify.faces=0 --set simplify.max_error=0.02 --set smooth.border=fix
+coarse=$(number after.json faces)
+tap 0 'to a smaller one' clean "$T/grid.obj" --set simplify.faces=0 --set simplify.max_error=0.002 --set smooth.border=fix
+fine=$(number after.json faces)
+if [ "${coarse:-0}" -gt 1000 ] && [ "${fine:-0}" -gt "$((3 * coarse))" ] && [ "$fine" -lt 318402 ]; then
+    ok 'leaves more faces'
+else
+    not_ok 'leaves more faces' "$coarse with 0.02 m, $fine with 0.002 m"
+fi
 
 if [ -n "$DATA" ]; then
     tap 0 'stanford-bunny' clean "$DATA/meshes/stanford-bunny.obj" --set simplify.faces=10000
