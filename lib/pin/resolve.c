@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 #include "pin/pin_priv.h"
 
 /* ---- which loader ---- */
@@ -34,8 +33,6 @@ void loader_of(const struct facts *f, const char *root, struct loader *ret)
     text(&ret->lib, f->loader.lib);
     text(&ret->cache_path, f->loader.cache);
     text(&ret->path, f->loader.path);
-    free(ret->preload);
-    ret->preload = xstrdup(f->loader.preload);
     loader_legacy(ret, f->os.glibc);
 }
 
@@ -44,8 +41,7 @@ bool resolve_loader_known(const struct facts *f)
     struct object o;
     bool same;
 
-    if (!f->loader.path || !f->loader.build_id || !f->loader.dirs.n || f->loader.preload ||
-        access("/etc/ld.so.preload", F_OK) == 0 || !facts_of_this_boot(f) ||
+    if (!f->loader.path || !f->loader.build_id || !f->loader.dirs.n || !facts_of_this_boot(f) ||
         object_read(f->loader.path, false, &o, NULL))
         return false;
     same = str_eq(o.build_id, f->loader.build_id);

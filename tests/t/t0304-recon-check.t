@@ -71,6 +71,25 @@ cp /lib/x86_64-linux-gnu/libc.so.6 /lib64/ld-linux-x86-64.so.2 "$T/root/lib64/"
 tap 0 'a root with one' recon-check --root "$T/root" --libs /app/app
 has "$T/out" 'libc.so.6 => /lib64/libc.so.6' 'finds it there'
 
+# ld.so.preload is read as it stands, whatever the facts say of it
+if unshare -rm true 2>/dev/null && [ -r /etc/ld.so.cache ]; then
+    for lib in one two; do echo "int ${lib}_of_two;" | ${CC:-cc} -xc -shared -fPIC -nostdlib -o "$T/lib$lib.so" -; done
+    printf '%s\n' "$T/libone.so" "$T/libtwo.so" >"$T/preload"
+    cp /etc/ld.so.cache "$T/"
+    with_preload() {
+        unshare -rm sh -c 'mount -t tmpfs none /etc && cp "$1/ld.so.cache" /etc/ && cp "$1/preload" /etc/ld.so.preload && shift && exec "$@"' \
+            sh "$T" "$@"
+    }
+    tap 0 'a list of two preloads' with_preload recon-check --libs "$T/app"
+    has "$T/out" "libone.so => $T/libone.so" 'the first'
+    has "$T/out" "libtwo.so => $T/libtwo.so" 'the second'
+    recon-check --save-facts "$T/before" >/dev/null 2>&1
+    tap 0 'facts of this boot, taken before there was one' with_preload recon-check --facts "$T/before" --libs "$T/app"
+    has "$T/out" "libtwo.so => $T/libtwo.so" 'it counts'
+else
+    skip 'a mount of its own for ld.so.preload wants unshare -rm'
+fi
+
 # NUL-separated environment, as /proc has it
 env -i LD_LIBRARY_PATH=/a sh -c 'cat /proc/self/environ' >"$T/environ"
 tap 0 'an environment ended by NULs' recon-check --env-file "$T/environ" "$T/app"
