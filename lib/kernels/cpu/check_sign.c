@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+enum { BATCH = 65536 }; /* points between two questions whether to stop */
+
 struct grid {
     double low[2], step[2]; /* y, z */
     uint32_t side;
@@ -125,12 +127,19 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
         rc = (w = winding_build(ctx, m)) ? 0 : -1;
     else if (rc == 0)
         rc = build(ctx, m, &g);
-    if (rc == 0) {
+    for (uint64_t from = 0; rc == 0 && from < r->n; from += BATCH) {
+        uint64_t to = from + BATCH < r->n ? from + BATCH : r->n;
+
+        if (ctx->host->cancelled(ctx)) {
+            rc = ctx->host->fail(ctx, CODE_DEADLINE, NULL, "points", "stopped after %llu points", (unsigned long long)from);
+            break;
+        }
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
-        for (uint64_t i = 0; i < r->n; i++)
+        for (uint64_t i = from; i < to; i++)
             inside[i] = w ? winding_inside(w, r->xyz + 3 * i) : parity(&g, m, r->xyz + 3 * i);
-        rc = sign_give(ctx, r, p, inside, out[0]);
     }
+    if (rc == 0)
+        rc = sign_give(ctx, r, p, inside, out[0]);
     sign_bound(ctx, in, p, cost);
     ctx->host->free(ctx, inside);
     ctx->host->free(ctx, g.first);

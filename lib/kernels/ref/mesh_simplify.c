@@ -317,7 +317,7 @@ static int prepare(struct plain *s, const struct recon_mesh *m)
     return lock(s);
 }
 
-static void work(struct plain *s, const struct recon_value *p)
+static int work(struct plain *s, const struct recon_value *p)
 {
     struct found c;
     bool more = true;
@@ -333,7 +333,9 @@ static void work(struct plain *s, const struct recon_value *p)
             if (e->state || e->level > level)
                 continue;
             if (simplify_enough(p, s->left, s->used))
-                return;
+                return 0;
+            if (s->ctx->host->cancelled(s->ctx))
+                return s->ctx->host->fail(s->ctx, CODE_DEADLINE, NULL, "mesh", "stopped at %llu faces", (unsigned long long)s->left);
             more = true;
             if (s->locked[e->a] && s->locked[e->b]) {
                 e->state = NEVER;
@@ -345,6 +347,7 @@ static void work(struct plain *s, const struct recon_value *p)
                 e->state = WAITS;
         }
     }
+    return 0;
 }
 
 static int result(const struct plain *s, const struct recon_mesh *m, struct recon_mesh *r)
@@ -390,9 +393,10 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
         rc = prepare(&s, m);
     if (rc == 0) {
         s.most = simplify_most(p, s.order.scale);
-        work(&s, p);
-        rc = result(&s, m, out[0]);
+        rc = work(&s, p);
     }
+    if (rc == 0)
+        rc = result(&s, m, out[0]);
     if (rc == 0) {
         simplify_tell(ctx, p, s.left, s.used);
         simplify_cost(m, s.edges, cost);
