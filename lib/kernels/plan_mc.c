@@ -74,5 +74,5 @@ void mc_cost(const struct recon_volume *v, const struct recon_mesh *m, int bytes
     cost->items = n;
     cost->moved_bytes = n * (4 + (v->weight ? 4 : 0)) + m->vertices * (12 + (m->rgb ? 3 : 0)) + m->faces * 12;
     cost->flops = n * 2 + m->vertices * 20;
-    cost->host_bytes = n * (uint64_t)bytes_a_sample + m->vertices * 12 + m->faces * 12;
+    cost->host_bytes = n * (uint64_t)bytes_a_sample + m->vertices * (12 + (m->rgb ? 3 : 0)) + m->faces * 12;
 }

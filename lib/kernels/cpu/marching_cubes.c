@@ -467,7 +467,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
                        (unsigned long long)nans);
     if (rc == 0) {
         mc_cost(j.v, j.mesh, 0, cost);
-        cost->host_bytes += scratch_words(&j, j.seen) * 8;
+        cost->host_bytes += scratch_words(&j, j.seen) * 8 + ((uint64_t)j.rows + 1) * 16 + blocks_bytes(j.v->dim, j.v->side);
     }
     ctx->host->free(ctx, block);
     ctx->host->free(ctx, j.vertex);
