@@ -53,4 +53,42 @@ for device in cpu cuda; do
     tap 0 "other options on $device" run --pipeline ./odd.conf --device $device --out odd-$device
 done
 diff -r odd-cpu odd-cuda >out 2>&1 && ok 'the same again' || not_ok 'the same again' "$(cat out)"
+# what a mesh has beyond vertices and faces goes to the device and comes back
+cat >ball.obj <<'O'
+mtllib ball.mtl
+v 1 0 0
+v -1 0 0
+v 0 1 0
+v 0 -1 0
+v 0 0 1
+v 0 0 -1
+vt 0 0
+vt 1 0
+vt 0.5 1
+vn 0 0 1
+o top
+usemtl a
+f 1/1/1 3/2/1 5/3/1
+f 3/1/1 2/2/1 5/3/1
+f 2/1 4/2 5/3
+g rest
+f 4 1 5
+f 3 1 6
+f 2 3 6
+f 4 2 6
+f 1 4 6
+O
+printf 'newmtl a\nKd 1 0 0\n' >ball.mtl
+cat >ball.conf <<'C'
+version = 1;
+steps = ( { name = "read"; kernel = "mesh.read"; }, { name = "smooth"; kernel = "mesh.smooth"; params = { iterations = 2; }; },
+          { name = "normals"; kernel = "mesh.normals"; }, { name = "save"; kernel = "mesh.write"; params = { file = "ball.obj"; }; } );
+C
+for device in cpu cuda; do
+    tap 0 "a mesh with materials on $device" run --pipeline ./ball.conf --dataset ball.obj --device $device --out ball-$device
+    has err "'mesh.smooth' does not keep normals of corners" 'told what is not kept'
+done
+diff -r ball-cpu ball-cuda >out 2>&1 && ok 'the same files' || not_ok 'the same files' "$(cat out)"
+has ball-cuda/ball.obj 'f 2/1/2 4/2/4 5/3/5' 'with texture coordinates'
+has ball-cuda/ball.obj 'usemtl a' 'and materials'
 finish
