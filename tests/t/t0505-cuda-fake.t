@@ -36,7 +36,7 @@ for how in layout=blocks compat=open3d compat=nvblox; do
     done
     if grep '"kernel":"tsdf.fuse"' events-cuda | grep -q '"device":"cpu"'; then ok 'the fusion runs on the CPU'; else not_ok 'the fusion runs on the CPU' "$(cat events-cuda)"; fi
     diff -r mesh-cpu mesh-cuda >out 2>&1 && ok '... the same mesh' || not_ok '... the same mesh' "$(cat out)"
-    rm -rf mesh-*
+    rm -rf mesh-* events-*
 done
 # marching cubes with its other options on a noisy volume: ambiguous cells, padding, occupancy
 cat >odd.conf <<'C'
