@@ -38,7 +38,8 @@ static void *read_piece(void *arg)
     struct obj_piece *c = arg;
 
     obj_chunks(c, read_chunk);
-    if (!c->fault.err.code && (c->at.tri != c->stop.tri || c->at.v != c->stop.v)) /* both passes must see the same: nothing is left unwritten */
+    if (!c->fault.err.code && (c->at.tri != c->stop.tri || c->at.v != c->stop.v || c->at.vt != c->stop.vt || c->at.vn != c->stop.vn))
+        /* both passes must see the same: nothing is left unwritten */
         fault_set(&c->fault, CODE_DATA, NULL, "'%s' changed while it was read: %llu vertices were counted and %llu read, %llu triangles and %llu",
                   c->obj->path, (unsigned long long)c->stop.v, (unsigned long long)c->at.v, (unsigned long long)c->stop.tri,
                   (unsigned long long)c->at.tri);

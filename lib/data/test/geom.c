@@ -403,6 +403,35 @@ static void obj_long_lines(void **state)
     }
 }
 
+static char *changing;
+static void change_after_counting(struct obj_piece *c, const char **p)
+{
+    FILE *f = fopen(changing, "r+");
+
+    obj_plain.count(c, p);
+    assert_non_null(f);
+    fputs("v 9 9 9\nvt 1 1\nvn 0 0 1\nf 1 2 3 4\n", f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* a file that another writes between the passes: nothing is written beyond what was counted, and what stands there then is read */
+static void obj_changes(void **state)
+{
+    static const char text[] = "#       \n#      \n#       \n#        \n" TRIANGLE "vt 0 0\nf 1/1 2/1 3/1\n";
+    const struct obj_quick quick = { change_after_counting, obj_plain.read };
+    struct mesh_notes notes = { 0 };
+    struct fault fault = { 0 };
+    struct recon_mesh m;
+
+    (void)state;
+    changing = put("changing.obj", BYTES(text));
+    if (obj_parse_by(&quick, changing, &(struct geom_options){ .threads = 1 }, &data_malloc, &m, &notes, &fault))
+        fail_msg("%s", fault.err.text);
+    assert_true(m.vertices == 4 && m.faces == 3 && m.uvs == 2 && m.xyz[0] == 9);
+    drop(&m);
+    free(changing);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +443,7 @@ int main(void)
         cmocka_unit_test(obj_quick_lines),
         cmocka_unit_test(obj_numbers),
         cmocka_unit_test(obj_long_lines),
+        cmocka_unit_test(obj_changes),
     };
 
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
