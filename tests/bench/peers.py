@@ -1,7 +1,8 @@
 """Others' programs on one input, the least of N runs: peers.py CASE REPEAT [INPUT...]; prints "ms X cpu Y name value ...".
 
 mc-vtk, mc-skimage: sphere 256^3. fuse-open3d FOLDER COLOR. loop-open3d, load-open3d MESH. sign-vtk MESH POINTS.
-points MESH N FILE: N points of float32 in the mesh's box, a fixed seed. rms MESH SIMPLE...: distance of the vertices and of
+volume FOLDER VOLUME.npz BAND: a volume in blocks of compat open3d, fused from the first hundred frames, against Open3D's own (what
+both hold: same weights, same values). points MESH N FILE: N points of float32 in the mesh's box, a fixed seed. rms MESH SIMPLE...: distance of the vertices and of
 200,000 points of the first on each other mesh, as a share of the diagonal of its box, and how many edges of the border stay."""
 import collections, os, sys, time
 import numpy as np
@@ -62,19 +63,28 @@ def mc_skimage(repeat):
     say(ms, vertices=len(m[0]), faces=len(m[1]), threads=1)
 
 
-def fuse_open3d(repeat, folder, color):
+def rgbd(folder, real=True):
+    """Frames decoded: depth (mm, beyond 5 m none), colour, world to camera; the pose's rotation is turned over, not inverted"""
     import open3d as o3d
-    c, color = o3d.core, color == 'color'
-    cpu = c.Device('CPU:0')
-    k = c.Tensor(np.loadtxt(folder + '/camera-intrinsics.txt'))
-    frames = []
+    c, frames = o3d.core, []
     for name in sorted(n for n in os.listdir(folder) if n.endswith('.depth.png'))[:100]:
         stem = folder + '/' + name[:-len('.depth.png')]
         d = np.asarray(o3d.io.read_image(stem + '.depth.png')).copy()
         d[(d == 65535) | (d > 5000)] = 0
-        d = d if color else d.astype(np.float32)
+        d = d.astype(np.float32) if real else d
         rgb = o3d.t.geometry.Image(c.Tensor(np.asarray(o3d.io.read_image(stem + '.color.jpg')).copy()))
-        frames.append((o3d.t.geometry.Image(c.Tensor(d)), rgb, c.Tensor(np.linalg.inv(np.loadtxt(stem + '.pose.txt')))))
+        pose, back = np.loadtxt(stem + '.pose.txt'), np.eye(4)
+        back[:3, :3] = pose[:3, :3].T
+        back[:3, 3] = -back[:3, :3] @ pose[:3, 3]
+        frames.append((o3d.t.geometry.Image(c.Tensor(d)), rgb, c.Tensor(back)))
+    return c.Tensor(np.loadtxt(folder + '/camera-intrinsics.txt')), frames
+
+
+def fuse_open3d(repeat, folder, color):
+    import open3d as o3d
+    c, color = o3d.core, color == 'color'
+    cpu = c.Device('CPU:0')
+    k, frames = rgbd(folder, not color)
     if color:
         names, types, shapes = ('tsdf', 'weight', 'color'), (c.float32, c.uint16, c.uint16), ((1), (1), (3))
     else:
@@ -90,7 +100,39 @@ def fuse_open3d(repeat, folder, color):
                 g.integrate(b, depth, k, pose, 1000.0, 5.0, 4.0)
         return g
     ms, g = least(repeat, run)
-    say(ms, frames=len(frames), blocks=g.hashmap().size())
+    used = g.hashmap().active_buf_indices().numpy()
+    say(ms, frames=len(frames), blocks=len(used), updates=int(g.attribute('weight').numpy()[used].astype(np.float64).sum()))
+
+
+def volume(folder, npz, band):
+    import open3d as o3d
+    c, v, band = o3d.core, np.load(npz), float(band)
+    k, frames = rgbd(folder)
+    g = o3d.t.geometry.VoxelBlockGrid(('tsdf', 'weight'), (c.float32, c.float32), ((1), (1)), float(v['voxel']), 16, 20000, c.Device('CPU:0'))
+    every = np.unique(np.concatenate([g.compute_unique_block_coordinates(d, k, p, 1000.0, 5.0, band).numpy() for d, _, p in frames]), axis=0)
+    for d, _, p in frames:  # every block takes every frame, as there
+        g.integrate(c.Tensor(every.astype(np.int32)), d, k, p, 1000.0, 5.0, band)
+    low, keys = np.rint(v['origin'] / float(v['voxel'])).astype(int), g.hashmap().key_tensor().numpy()
+    whole = -(-v['dim'].astype(int) // 16) * 16
+    value, weight, held = np.ones(whole, np.float32), np.zeros(whole, np.float32), np.zeros(whole, bool)
+    for b, t, w in zip(v['blocks'].astype(int), v['tsdf'], v['weight']):
+        at = tuple(slice(16 * i, 16 * i + 16) for i in b)
+        value[at], weight[at], held[at] = t, w, True
+    theirs = np.ones(whole, np.float32), np.zeros(whole, np.float32)
+    for b in g.hashmap().active_buf_indices().numpy():
+        first = keys[b] * 16 - low
+        for a, name in zip(theirs, ('tsdf', 'weight')):
+            box = [(max(f, 0), min(f + 16, n)) for f, n in zip(first, whole)]
+            if all(l < h for l, h in box):
+                a[tuple(slice(l, h) for l, h in box)] = g.attribute(name)[b].numpy().reshape(16, 16, 16).transpose(2, 1, 0)[
+                    tuple(slice(l - f, h - f) for (l, h), f in zip(box, first))]
+    inside = np.zeros(whole, bool)
+    inside[tuple(slice(n) for n in v['dim'])] = True
+    both = held & inside & (theirs[1] > 0)
+    same = both & (theirs[1] == weight)
+    off = np.abs(theirs[0] - value)[same]
+    print('both %d same-weight %.6f of-these-within-1e-4 %.6f mean-off %.2g near-a-surface-there-alone %d' % (
+        both.sum(), same.sum() / both.sum(), (off < 1e-4).mean(), off.mean(), (inside & ~held & (theirs[1] > 0) & (theirs[0] < 0.9999)).sum()))
 
 
 def loop_open3d(repeat, mesh):
@@ -200,7 +242,7 @@ def rms(mesh, *simple):
 
 if __name__ == '__main__':
     case, rest = sys.argv[1].replace('-', '_'), sys.argv[2:]
-    if case in ('points', 'rms'):
+    if case in ('points', 'rms', 'volume'):
         globals()[case](*rest)
     else:
         globals()[case](int(rest[0]), *rest[1:])

@@ -30,7 +30,9 @@ static int volumes(const char *pa, const char *pb, double tolerance)
         return die(pa, fault.err.text);
     if (memcmp(a.dim, b.dim, sizeof(a.dim)))
         return die(pb, "the volumes differ in size");
-    n = (uint64_t)a.dim[0] * a.dim[1] * a.dim[2];
+    if (a.side != b.side || a.blocks != b.blocks || (a.side && memcmp(a.block, b.block, 12 * a.blocks)))
+        return die(pb, "one volume is dense and the other in blocks, or the blocks are others");
+    n = recon_volume_samples(&a);
     for (uint64_t i = 0; i < n; i++) {
         int sa = !a.weight || a.weight[i] > 0, sb = !b.weight || b.weight[i] > 0;
         double d = fabs((double)a.tsdf[i] - (double)b.tsdf[i]);

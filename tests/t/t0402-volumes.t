@@ -37,6 +37,13 @@ save('novoxel', tsdf=t.astype('f4'), origin=o)
 save('flat', tsdf=t.astype('f4')[0], origin=o, voxel=0.04)
 save('other', depth=t.astype('f4'))
 save('zero', tsdf=t.astype('f4'), origin=o, voxel=0.0)
+blocks = np.array([[0, 0, 1], [1, 0, 0]], 'u2')
+cubes = np.linspace(-1, 1, 1024).reshape(2, 8, 8, 8)
+save('blocks', tsdf=cubes.astype('f4'), weight=np.ones((2, 8, 8, 8)), color=np.zeros((2, 8, 8, 8, 3), 'u1'), blocks=blocks, dim=[12, 8, 16], origin=o, voxel=0.04)
+save('unordered', tsdf=cubes.astype('f4'), blocks=blocks[::-1], dim=[12, 8, 16], origin=o, voxel=0.04)
+save('outside', tsdf=cubes.astype('f4'), blocks=blocks, dim=[8, 8, 16], origin=o, voxel=0.04)
+save('nodim', tsdf=cubes.astype('f4'), blocks=blocks, origin=o, voxel=0.04)
+save('side', tsdf=cubes[:, :7, :7, :7].astype('f4'), blocks=blocks, dim=[12, 8, 16], origin=o, voxel=0.04)
 P
     cat >"$T/same.py" <<'P'
 import sys, numpy as np
@@ -44,12 +51,13 @@ a, b = np.load(sys.argv[1]), np.load(sys.argv[2])
 assert b['tsdf'].dtype == np.float32 and np.array_equal(a['tsdf'].astype('f4'), b['tsdf']), 'tsdf'
 if 'weight' in a: assert np.array_equal(a['weight'].astype('f4'), b['weight']), 'weight'
 assert np.array_equal(a['origin'], b['origin']) and b['voxel'].shape == () and abs(a['voxel'] - b['voxel']).max() < 1e-8, 'frame'
+if 'blocks' in a: assert np.array_equal(a['blocks'], b['blocks']) and np.array_equal(a['dim'], b['dim']) and float(b['beyond']) == 1, 'blocks'
 if 'color' in a: assert np.array_equal(a['color'], b['colour']), 'colour'
 want = float(a['truncation']) if 'truncation' in a else 5 * float(b['voxel'])
 assert abs(float(b['truncation']) - want) < 1e-8, 'truncation'
 P
     "$python" "$T/make.py" "$T"
-    for v in plain packed color half bare; do
+    for v in plain packed color half bare blocks; do
         tap 0 "numpy's $v volume is read" copy "$T/$v.npz" "$T/res"
         tap 0 "and numpy loads the copy of $v" "$python" "$T/same.py" "$T/$v.npz" "$T/res/volume.npz"
     done
@@ -67,10 +75,33 @@ novoxel|no array 'voxel'
 flat|has 2 axes
 other|no array 'tsdf'
 zero|no array 'voxel' of one number above 0
+unordered|block 1 of
+outside|has place 1 along axis 0 of 1
+nodim|no array 'dim'
+side|have 7 samples a side
 L
 else
     skip 'no python with numpy'
 fi
+
+# a volume in blocks through a file, and its mesh is that of the dense one
+cat >"$T/keep.conf" <<'C'
+version = 1;
+steps = ( { name = "scene"; kernel = "scene.render_rgbd"; params = { frames = 6; width = 96; height = 72; }; },
+          { name = "fuse"; kernel = "tsdf.fuse"; params = { voxel = 0.08; }; }, { name = "keep"; kernel = "volume.write"; },
+          { name = "surface"; kernel = "mesh.marching_cubes"; }, { name = "save"; kernel = "mesh.write"; } );
+C
+cat >"$T/mesh.conf" <<'C'
+version = 1;
+steps = ( { name = "read"; kernel = "volume.read"; }, { name = "surface"; kernel = "mesh.marching_cubes"; }, { name = "save"; kernel = "mesh.write"; } );
+C
+for l in dense blocks; do
+    tap 0 "layout $l" recon-run --pipeline "$T/keep.conf" --out "$T/$l" --device cpu --set fuse.layout=$l
+done
+tap 0 'read again' recon-run --pipeline "$T/mesh.conf" --dataset "$T/blocks" --out "$T/again" --device cpu
+for d in blocks again; do
+    if cmp -s "$T/dense/mesh.ply" "$T/$d/mesh.ply"; then ok "the mesh of $d is the dense one"; else not_ok "the mesh of $d is the dense one"; fi
+done
 
 head -c 300 "$T/copy.conf" >"$T/garbage.npz"
 tap 65 'garbage' copy "$T/garbage.npz" "$T/res"

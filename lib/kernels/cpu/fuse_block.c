@@ -87,6 +87,7 @@ KERN_HD int project_fast(const struct fuse_view *v, const struct starts *s, int 
 KERN_HD void mix_colors(const struct block *b, const struct fuse_frame *f, int row, const int32_t pixel[N], const int32_t hit[N],
                         const float *own)
 {
+    const float *weight = b->weight + block_at(b, row);
     int any = 0;
 
     for (int i = 0; i < N; i++)
@@ -100,7 +101,7 @@ KERN_HD void mix_colors(const struct block *b, const struct fuse_frame *f, int r
         for (int i = 0; i < N; i++)
             rgb[i] = f->color[3 * (size_t)pixel[i] + (size_t)c];
         for (int i = 0; i < N; i++) {
-            float w = b->weight[row][i], s = own ? own[i] : 1, old = to[i], mean = (old * w + rgb[i] * 256.0f * s) / (w + s) + 0.5f;
+            float w = weight[i], s = own ? own[i] : 1, old = to[i], mean = (old * w + rgb[i] * 256.0f * s) / (w + s) + 0.5f;
             float kept = hit[i] ? mean : old;
 
             to[i] = (uint16_t)(int32_t)kept;
@@ -191,9 +192,9 @@ KERN_HD uint64_t look_at(struct block *b, const struct fuse_frame *f, const stru
         if (color)
             mix_colors(b, f, row, o[row].pixel, hit[row], weighted ? own[row] : NULL);
         if (weighted)
-            mix_weighted(b->tsdf[row], b->weight[row], share[row], own[row], hit[row], most);
+            mix_weighted(b->tsdf + block_at(b, row), b->weight + block_at(b, row), share[row], own[row], hit[row], most);
         else
-            mix_distance(b->tsdf[row], b->weight[row], share[row], hit[row], most);
+            mix_distance(b->tsdf + block_at(b, row), b->weight + block_at(b, row), share[row], hit[row], most);
     }
     b->changed |= updates > 0;
     b->ones &= !updates;
@@ -212,43 +213,44 @@ static uint64_t look_weighted(struct block *b, const struct fuse_frame *f, const
     return look_at(b, f, s, true);
 }
 
+KERN_HD void pass_row(float *tsdf, float *weight, int n, float most, bool ones)
+{
+    for (int i = 0; i < n; i++) {
+        float w = weight[i], w1 = w + 1;
+
+        weight[i] = w1 < most ? w1 : most;
+        if (!ones)
+            tsdf[i] = (tsdf[i] * w + 1) / w1;
+    }
+}
+
 /* Every sample is hit with a distance of 1, of which the mean with 1 is exactly 1. */
 KERN_CLONES
 static uint64_t pass_free(struct block *b)
 {
     float most = most_weight(b->t->plan);
 
-    for (int row = 0; row < ROWS; row++)
-        for (int i = 0; i < N; i++) {
-            float w = b->weight[row][i], w1 = w + 1;
+    for (int row = 0; row < ROWS; row++) {
+        float *tsdf = b->tsdf + block_at(b, row), *weight = b->weight + block_at(b, row);
+        int n = block_row(b, row);
 
-            b->weight[row][i] = w1 < most ? w1 : most;
-            if (!b->ones)
-                b->tsdf[row][i] = (b->tsdf[row][i] * w + 1) / w1;
-        }
+        if (n == N)
+            pass_row(tsdf, weight, N, most, b->ones);
+        else
+            pass_row(tsdf, weight, n, most, b->ones);
+    }
     b->changed = true;
     return (uint64_t)b->n[0] * (uint64_t)b->n[1] * (uint64_t)b->n[2];
 }
 
-/* Of a block at the volume's end that the arrays hold wholly: what stands beyond the end is nothing. */
-static void trim_block(struct block *b)
-{
-    for (int row = 0; row < ROWS; row++)
-        for (int i = block_row(b, row); i < N; i++) {
-            b->tsdf[row][i] = 1;
-            b->weight[row][i] = 0;
-        }
-}
-
+/* Between the block's own rows and a dense volume's. */
 static void move_block(struct block *b, bool out)
 {
-    if (out && b->n[0] + b->n[1] + b->n[2] < b->held[0] + b->held[1] + b->held[2])
-        trim_block(b);
-    for (int x = 0; x < b->held[0]; x++)
-        for (int y = 0; y < b->held[1]; y++) {
+    for (int x = 0; x < b->n[0]; x++)
+        for (int y = 0; y < b->n[1]; y++) {
             uint64_t at = b->first + (uint64_t)x * b->step[0] + (uint64_t)y * b->step[1];
-            float *tsdf = b->tsdf[FUSE_SIDE * x + y], *weight = b->weight[FUSE_SIDE * x + y];
-            size_t bytes = (size_t)b->held[2] * 4;
+            float *tsdf = b->own_tsdf + N * (FUSE_SIDE * x + y), *weight = b->own_weight + N * (FUSE_SIDE * x + y);
+            size_t bytes = (size_t)b->n[2] * 4;
 
             memcpy(out ? b->t->tsdf + at : tsdf, out ? tsdf : b->t->tsdf + at, bytes);
             memcpy(out ? b->t->weight + at : weight, out ? weight : b->t->weight + at, bytes);
@@ -267,7 +269,6 @@ static bool place_block(struct block *b)
         int64_t left = p->dim[a] - b->at[a];
 
         b->n[a] = left < 0 ? 0 : left < size[a] ? (int)left : size[a];
-        b->held[a] = g ? size[a] : b->n[a];
     }
     if (!g && (b->n[0] == 0 || b->n[1] == 0))
         return false;
@@ -277,6 +278,10 @@ static bool place_block(struct block *b)
                  : (uint64_t)b->at[0] * b->step[0] + (uint64_t)b->at[1] * b->step[1] + (uint64_t)b->at[2];
     if (b->first == BLOCKS_NONE)
         return false;
+    b->tsdf = g ? b->t->tsdf + b->first : b->own_tsdf;
+    b->weight = g ? b->t->weight + b->first : b->own_weight;
+    b->ahead[0] = g ? FUSE_BLOCK * FUSE_BLOCK : FUSE_SIDE * N;
+    b->ahead[1] = N;
     part = g ? (b->first >> 3 * g->shift) * 4 + (uint64_t)(b->at[0] / FUSE_SIDE % 2 * 2 + b->at[1] / FUSE_SIDE % 2)
              : ((uint64_t)(b->at[0] / FUSE_SIDE) * fuse_parts(p->dim[1], FUSE_SIDE) + (uint64_t)(b->at[1] / FUSE_SIDE)) *
                        fuse_parts(p->dim[2], FUSE_ALONG) + (uint64_t)(b->at[2] / FUSE_ALONG);
@@ -287,12 +292,12 @@ static bool place_block(struct block *b)
 static void take_block(struct block *b)
 {
     b->changed = b->ones = b->t->fresh;
-    for (int row = 0; row < ROWS; row++)
+    for (int row = 0; b->t->fresh && row < ROWS; row++)
         for (int i = 0; i < N; i++) {
-            b->tsdf[row][i] = 1;
-            b->weight[row][i] = 0;
+            b->tsdf[block_at(b, row) + (uint32_t)i] = 1;
+            b->weight[block_at(b, row) + (uint32_t)i] = 0;
         }
-    if (!b->t->fresh)
+    if (!b->t->fresh && b->tsdf == b->own_tsdf)
         move_block(b, false);
 }
 
@@ -385,7 +390,7 @@ uint64_t fuse_bar(const struct fuse_target *t, const struct fuse_frame *frames, 
                 updates += see(&x->block[j], &frames[i], &x->sight[i][x->which[j]]);
         }
     for (int j = 0; j < x->n; j++)
-        if (x->block[j].changed)
+        if (x->block[j].changed && x->block[j].tsdf == x->block[j].own_tsdf)
             move_block(&x->block[j], true);
     return updates;
 }

@@ -12,12 +12,20 @@ enum { N = FUSE_ALONG, ROWS = FUSE_SIDE * FUSE_SIDE };
 struct block {
     const struct fuse_target *t;
     int64_t at[3];
-    int n[3], held[3];       /* samples within the volume; those that the arrays hold */
+    int n[3];                /* samples within the volume */
     uint64_t first, step[2]; /* in the arrays: place of the block's first sample; from a row to the next in x and in y */
     uint16_t *color;         /* its part of the target's, or NULL */
-    float tsdf[ROWS][N], weight[ROWS][N];
+    float *tsdf, *weight;    /* the rows: within a volume's block where that holds them wholly, else own */
+    uint32_t ahead[2];       /* from a row to the next there, in x and in y */
+    float own_tsdf[ROWS * N], own_weight[ROWS * N];
     bool changed, ones; /* ones: all tsdf are 1 */
 };
+
+/* where a row stands in tsdf and weight */
+KERN_HD uint32_t block_at(const struct block *b, int row)
+{
+    return (uint32_t)(row / FUSE_SIDE) * b->ahead[0] + (uint32_t)(row % FUSE_SIDE) * b->ahead[1];
+}
 
 /* The row's samples in camera coordinates: those of sample 0 of the volume's row, and the steps, which are the frame's. */
 struct starts {

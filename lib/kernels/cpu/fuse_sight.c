@@ -219,7 +219,7 @@ static void depths_in(const struct fuse_tiles *t, const int u[2], const int v[2]
 {
     int span = u[1] - u[0] > v[1] - v[0] ? u[1] - u[0] : v[1] - v[0], level = 0, shift = 3; /* FUSE_TILE is 1 << 3 */
 
-    while (span >> shift > 3 && level + 1 < t->levels) {
+    while (span >> shift > 7 && level + 1 < t->levels) {
         level++;
         shift++;
     }

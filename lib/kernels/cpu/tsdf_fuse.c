@@ -260,13 +260,18 @@ static int take_volume(struct fusing *x, struct recon_volume *v)
 static void finish_row(const uint16_t *part, uint32_t x, uint32_t y, uint32_t n, uint8_t *to)
 {
     const uint16_t *from = part + 3 * FUSE_ALONG * (x % FUSE_SIDE * FUSE_SIDE + y % FUSE_SIDE);
+    uint8_t mean[3 * FUSE_ALONG];
 
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t c = 0; c < 3; c++) {
-            uint32_t mean = (from[c * FUSE_ALONG + i] + 128u) >> 8;
+    for (uint32_t i = 0; i < 3 * FUSE_ALONG; i++) {
+        uint32_t m = (from[i] + 128u) >> 8;
 
-            to[3 * i + c] = (uint8_t)(mean > 255 ? 255 : mean);
-        }
+        mean[i] = (uint8_t)(m > 255 ? 255 : m);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        to[3 * i] = mean[i];
+        to[3 * i + 1] = mean[FUSE_ALONG + i];
+        to[3 * i + 2] = mean[2 * FUSE_ALONG + i];
+    }
 }
 
 static void finish_dense(const struct fusing *x, uint32_t i, uint8_t *rgb)
