@@ -213,11 +213,11 @@ WIDE_INLINE bool take_vertex(struct obj_piece *c, const char *p, struct words *w
 WIDE_INLINE bool take_uv(struct obj_piece *c, const char *p, struct words *w)
 {
     struct wrong wrong = { 0, _mm_setzero_si128() };
-    double uv[2];
+    double uv[3];
 
     if (w->n < 2 || w->n > 3 || c->at.vt == c->stop.vt)
         return false;
-    for (int i = 0; i < 2; i++) {
+    for (unsigned i = 0, n = w->n; i < n; i++) { /* a third must be a number, too: it may be what joins lines */
         const char *a, *e;
 
         next_word(p, w, &a, &e);

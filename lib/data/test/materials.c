@@ -163,7 +163,16 @@ static void again_and_again(void **state)
     quick[0] = &obj_plain;
     quick[1] = obj_wide();
     put_text("box.mtl", "newmtl wood\nKd 1 1 1\n");
-    put_text("many.obj", LIBRARY("box.mtl") BOX FACES "f 1/1/1 2/2/1 3/3/1 4/4/1 5/1/1\nl 1 2\nf 1 3 4\n");
+    put_text("many.obj", LIBRARY("box.mtl") BOX FACES "f 1/1/1 2/2/1 3/3/1 4/4/1 5/1/1\nl 1 2\nvt 0.5 1 \\\n0\nf 1 3 4\n");
+    for (int i = 0; i < 2 && quick[i]; i++) {
+        char *path = path_join(scratch, "many.obj");
+        struct mesh_notes notes = { 0 };
+
+        assert_int_equal(obj_parse_by(quick[i], path, &(struct geom_options){ .threads = 1 }, &data_malloc, &m, &notes, NULL), 0);
+        assert_true(notes.other == 1 && m.uvs == 5);
+        drop(&m);
+        free(path);
+    }
     read_mesh("many.obj", &m, 1);
     write_mesh("first.obj", &m, &w);
     mesh_written_release(&w);
