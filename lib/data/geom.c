@@ -326,7 +326,7 @@ static int parse(enum form form, const char *path, const struct load *t, const s
     case FORM_PLY:
         return ply_parse(path, t, o, alloc, ret, notes, fault);
     case FORM_OFF:
-        return off_parse(path, t, alloc, ret, notes, fault);
+        return off_parse(path, t, o, alloc, ret, notes, fault);
     case FORM_PCD:
         return pcd_parse(path, t, alloc, ret, fault);
     case FORM_XYZ:

@@ -58,7 +58,7 @@ int obj_parse(const char *path, const struct geom_options *o, const struct data_
 struct obj_quick; /* obj.h: how usual lines are read */
 int obj_parse_by(const struct obj_quick *quick, const char *path, const struct geom_options *o, const struct data_alloc *alloc,
                  struct recon_mesh *ret, struct mesh_notes *notes, struct fault *fault);
-int off_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret,
+int off_parse(const char *path, const struct load *text, const struct geom_options *o, const struct data_alloc *alloc, struct recon_mesh *ret,
               struct mesh_notes *notes, struct fault *fault);
 int ply_parse(const char *path, const struct load *text, const struct geom_options *o, const struct data_alloc *alloc, struct recon_mesh *ret,
               struct mesh_notes *notes, struct fault *fault);

@@ -88,8 +88,8 @@ static int read_vertices(struct off *o, struct recon_mesh *m)
     return 0;
 }
 
-/* to NULL: counts the triangles */
-static int read_faces(struct off *o, uint32_t *to, uint64_t *triangles, uint64_t *polygons)
+/* m NULL: counts the triangles */
+static int read_faces(struct off *o, struct recon_mesh *m, uint64_t *triangles, uint64_t *polygons)
 {
     *triangles = *polygons = 0;
     for (uint64_t f = 0; f < o->faces; f++) {
@@ -106,11 +106,10 @@ static int read_faces(struct off *o, uint32_t *to, uint64_t *triangles, uint64_t
                                  "'%s' line %llu: index %.0f of a vertex is out of range, %llu are there", o->path,
                                  (unsigned long long)o->t.line, v, (unsigned long long)o->vertices);
             if (i >= 2) {
-                if (to) {
-                    to[3 * *triangles] = first;
-                    to[3 * *triangles + 1] = last;
-                    to[3 * *triangles + 2] = (uint32_t)v;
-                }
+                if (m)
+                    memcpy(m->index + 3 * *triangles, (uint32_t[]){ first, last, (uint32_t)v }, 12);
+                if (m && m->joined)
+                    m->joined[*triangles] = i > 2;
                 ++*triangles;
             }
             first = i == 0 ? (uint32_t)v : first;
@@ -122,7 +121,7 @@ static int read_faces(struct off *o, uint32_t *to, uint64_t *triangles, uint64_t
     return 0;
 }
 
-int off_parse(const char *path, const struct load *text, const struct data_alloc *alloc, struct recon_mesh *ret,
+int off_parse(const char *path, const struct load *text, const struct geom_options *options, const struct data_alloc *alloc, struct recon_mesh *ret,
               struct mesh_notes *notes, struct fault *fault)
 {
     struct off o = { .path = path, .load = text, .t = { text->s, text->s + text->n, 1 }, .fault = fault };
@@ -139,9 +138,11 @@ int off_parse(const char *path, const struct load *text, const struct data_alloc
         rc = read_faces(&o, NULL, &triangles, &notes->polygons);
     if (rc == 0)
         rc = mesh_indices(&m, triangles, alloc, fault);
+    if (rc == 0 && notes->polygons && !options->plain && !(m.joined = mesh_array(alloc, triangles, 1)))
+        rc = fault_set(fault, CODE_MEMORY, NULL, "no memory for %llu triangles", (unsigned long long)triangles);
     o.t = at;
     if (rc == 0)
-        rc = read_faces(&o, m.index, &triangles, &notes->polygons);
+        rc = read_faces(&o, &m, &triangles, &notes->polygons);
     if (rc) {
         mesh_drop(&m, alloc);
         return -1;

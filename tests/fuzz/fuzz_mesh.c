@@ -55,15 +55,17 @@ static void check_ways(const char *path)
 {
     const struct obj_quick *wide = obj_wide();
     struct geom_options o = { .threads = 1 };
-    struct mesh_notes notes = { 0 };
+    struct mesh_notes na = { 0 }, nb = { 0 };
     struct recon_mesh a = { 0 }, b = { 0 };
     struct fault fa = { 0 }, fb = { 0 };
-    int rc = obj_parse_by(&obj_plain, path, &o, &data_malloc, &a, &notes, &fa);
+    int rc = obj_parse_by(&obj_plain, path, &o, &data_malloc, &a, &na, &fa);
 
     if (wide)
-        must(obj_parse_by(wide, path, &o, &data_malloc, &b, &notes, &fb) == rc && str_eq(fa.err.text, fb.err.text));
-    if (wide && rc == 0)
+        must(obj_parse_by(wide, path, &o, &data_malloc, &b, &nb, &fb) == rc && str_eq(fa.err.text, fb.err.text));
+    if (wide && rc == 0) {
+        must(memcmp(&na, &nb, sizeof(na)) == 0);
         same_meshes(&a, &b);
+    }
     mesh_drop(&a, &data_malloc);
     mesh_drop(&b, &data_malloc);
 }

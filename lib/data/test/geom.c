@@ -153,6 +153,9 @@ static void polygons_and_strips(void **state)
     assert_int_equal(notes.uv_out, 1);
     assert_null(m.rgb); /* the first vertex has none */
     drop(&m);
+    assert_int_equal(read_bytes("q.off", BYTES("OFF\n4 2 0\n0 0 0\n1 0 0\n0 1 0\n1 1 0\n3 0 1 2\n4 0 1 3 2 255 0 0\n"), 1, &m, &notes, &fault), 0);
+    assert_true(m.faces == 3 && !m.joined[0] && !m.joined[1] && m.joined[2] && m.index[8] == 2);
+    drop(&m);
     assert_int_equal(read_bytes("s.ply", BYTES(strip), 1, &m, &notes, &fault), 0);
     assert_int_equal(m.faces, 4);
     assert_memory_equal(m.index, turned, sizeof(turned));
