@@ -22,7 +22,8 @@
 #define KERN_END
 #endif
 
-/* Functions with a clone per instruction set; every clone gives the same bits (no contraction to fma). */
+/* Functions with a clone per instruction set; every clone gives the same bits (no contraction to fma). Their names must differ,
+ * static or not: the resolvers that clang makes are global. */
 #if defined(__x86_64__) && !defined(__CUDACC__) && !defined(__SANITIZE_ADDRESS__) &&                         \
     !defined(__SANITIZE_THREAD__) && !defined(KERN_NO_CLONES)
 #define KERN_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))

@@ -117,7 +117,7 @@ KERN_HD void mark_tile(const struct near *x, const struct square *s, float least
 }
 
 KERN_CLONES
-static void mark_row(const struct fuse_plan *p, const struct fuse_frame *f, uint32_t row, const struct blocks *g)
+static void mark_seen_by(const struct fuse_plan *p, const struct fuse_frame *f, uint32_t row, const struct blocks *g)
 {
     const struct fuse_tiles *t = &f->tiles;
     struct near x = { p, f, g };
@@ -146,5 +146,5 @@ static void mark_row(const struct fuse_plan *p, const struct fuse_frame *f, uint
 
 void fuse_near(const struct fuse_plan *p, const struct fuse_frame *f, uint32_t row, const struct blocks *g)
 {
-    mark_row(p, f, row, g);
+    mark_seen_by(p, f, row, g);
 }
