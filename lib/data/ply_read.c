@@ -27,8 +27,11 @@ static int value(struct ply *r, enum ply_type type, double *ret)
                                              r->t.p >= r->t.end ? "the file ends here" : "a number is wanted");
     if ((size_t)(r->t.end - r->t.p) < n)
         return ply_bad(r, "file-truncated", "the file ends here");
-    for (size_t i = 0; i < n; i++)
-        u.b[r->swap ? n - 1 - i : i] = (uint8_t)r->t.p[i];
+    if (!r->swap && n == 4)
+        memcpy(u.b, r->t.p, 4);
+    else
+        for (size_t i = 0; i < n; i++)
+            u.b[r->swap ? n - 1 - i : i] = (uint8_t)r->t.p[i];
     r->t.p += n;
     switch (type) {
     case INT8:
@@ -81,6 +84,10 @@ static int skip_property(struct ply *r, const struct ply_property *p)
 
     if (p->list && list_length(r, p, &n))
         return -1;
+    if (!r->ascii && n <= (uint64_t)(r->t.end - r->t.p) / ply_size[p->type]) {
+        r->t.p += n * ply_size[p->type];
+        return 0;
+    }
     while (n--)
         if (value(r, p->type, &v))
             return -1;
@@ -220,6 +227,24 @@ static int put_polygon(struct ply *r, struct faces *f)
     return 0;
 }
 
+/* Usual ones: whole numbers of 32 bits in the machine's order, all in range. false: nothing is taken. */
+static bool quick_indices(struct ply *r, const struct ply_property *p, uint64_t n, struct faces *f)
+{
+    const char *at = r->t.p;
+
+    if (r->ascii || r->swap || (p->type != INT32 && p->type != UINT32) || n > (uint64_t)(r->t.end - at) / 4)
+        return false;
+    while (f->corner.cap < n)
+        vec_grow((void **)&f->corner.v, &f->corner.cap, sizeof(*f->corner.v));
+    memcpy(f->corner.v, at, 4 * n);
+    for (uint64_t i = 0; i < n; i++)
+        if (f->corner.v[i] >= r->vertices) /* below zero, too */
+            return false;
+    f->corner.n = n;
+    r->t.p += 4 * n;
+    return true;
+}
+
 static int read_indices(struct ply *r, const struct ply_property *p, bool strip, struct faces *f)
 {
     uint64_t n;
@@ -227,6 +252,8 @@ static int read_indices(struct ply *r, const struct ply_property *p, bool strip,
 
     if (list_length(r, p, &n))
         return -1;
+    if (n && quick_indices(r, p, n, f))
+        return 0;
     for (f->corner.n = 0; n; n--) {
         char what[120];
 
@@ -286,6 +313,20 @@ static int read_face(struct ply *r, const struct ply_element *e, struct faces *f
     return put_polygon(r, f);
 }
 
+/* An element that is passed over, of a size that the header says: all of it at once. */
+static bool skip_element(struct ply *r, const struct ply_element *e, const struct recon_mesh *vertices)
+{
+    if (r->ascii || e->kind == KIND_FACE || e->kind == KIND_STRIP || (e->kind == KIND_VERTEX && vertices))
+        return false;
+    for (int k = e->first; k < e->end; k++)
+        if (r->property[k].list)
+            return false;
+    if (e->least && e->n > (uint64_t)(r->t.end - r->t.p) / e->least)
+        return false;
+    r->t.p += e->n * e->least;
+    return true;
+}
+
 /* all elements in their order; vertices: whether they are taken; faces are counted or written */
 static int read_body(struct ply *r, struct recon_mesh *vertices, struct faces *f)
 {
@@ -293,6 +334,8 @@ static int read_body(struct ply *r, struct recon_mesh *vertices, struct faces *f
         const struct ply_element *e = &r->element[i];
 
         r->where = e->name;
+        if (skip_element(r, e, vertices))
+            continue;
         for (r->number = 0; r->number < e->n; r->number++) {
             int rc = 0;
 
