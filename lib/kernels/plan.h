@@ -113,7 +113,7 @@ int mc_refuse_empty(struct recon_ctx *ctx, const struct recon_volume *v, const s
 int mc_refuse_range(struct recon_ctx *ctx, double low, double high, uint64_t observed,
                     const struct mc_rule *rule);
 /* Memory: bytes_a_sample of scratch, 16 a row, and a mesh of 32 * samples^(2/3) vertices, five times what
- * scanned rooms give; the mesh is asked for once it is counted, so a larger one (noise) fails cleanly if at
+ * scanned rooms give, or of blocks four for each sample of a side, whichever is less; the mesh is asked for once it is counted, so a larger one (noise) fails cleanly if at
  * all. */
 void mc_bound(const struct recon_volume *v, int bytes_a_sample, struct recon_cost *cost);
 /* recon_kernel.shape of mesh.marching_cubes: the same guess of the mesh. */

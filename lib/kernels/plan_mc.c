@@ -38,7 +38,10 @@ int mc_refuse_empty(struct recon_ctx *ctx, const struct recon_volume *v, const s
 
 static uint64_t guess_vertices(const struct recon_volume *v)
 {
-    return (uint64_t)(32 * pow((double)(v->dim[0] + 2) * (v->dim[1] + 2) * (v->dim[2] + 2), 2.0 / 3));
+    uint64_t n = (uint64_t)(32 * pow((double)(v->dim[0] + 2) * (v->dim[1] + 2) * (v->dim[2] + 2), 2.0 / 3)),
+             blocks = v->blocks * 4 * v->side * v->side;
+
+    return v->side && v->blocks && blocks < n ? blocks : n;
 }
 
 int mc_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out)
@@ -58,12 +61,12 @@ int mc_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_va
 void mc_bound(const struct recon_volume *v, int bytes_a_sample, struct recon_cost *cost)
 {
     uint64_t rows = (uint64_t)(v->dim[0] + 2) * (v->dim[1] + 2), n = rows * (v->dim[2] + 2);
-    uint64_t vertices = guess_vertices(v);
+    uint64_t vertices = guess_vertices(v), held = v->side && v->blocks ? recon_volume_samples(v) : n;
 
     cost->host_bytes = n * (uint64_t)bytes_a_sample + rows * 16 + vertices * (12 + 24 + (v->rgb ? 3 : 0));
-    cost->items = n;
-    cost->moved_bytes = n * (8 + 2 * (uint64_t)bytes_a_sample) + vertices * 36;
-    cost->flops = n * 2 + vertices * 20;
+    cost->items = held;
+    cost->moved_bytes = held * (8 + 2 * (uint64_t)bytes_a_sample) + vertices * 36;
+    cost->flops = held * 2 + vertices * 20;
 }
 
 void mc_cost(const struct recon_volume *v, const struct recon_mesh *m, int bytes_a_sample,

@@ -28,18 +28,44 @@ static void scan_row(const struct recon_volume *v, const uint32_t from[3], uint3
     }
 }
 
-/* one plane of samples, of a volume in blocks those of the blocks */
-static void scan_plane(const struct recon_volume *v, const struct blocks *g, uint32_t x, uint64_t *counts, uint8_t *block)
+/* one plane of samples */
+static void scan_plane(const struct recon_volume *v, uint32_t x, uint64_t *counts, uint8_t *block)
 {
-    uint32_t at[3] = { x, 0, 0 }, ny = v->dim[1], nz = v->dim[2], step = v->side ? v->side : nz;
+    uint32_t at[3] = { x, 0, 0 };
 
-    for (at[1] = 0; at[1] < ny; at[1]++)
-        for (at[2] = 0; at[2] < nz; at[2] += step) {
-            uint64_t place = volume_sample(v, g, at[0], at[1], at[2]);
+    for (at[1] = 0; at[1] < v->dim[1]; at[1]++)
+        scan_row(v, at, v->dim[2], ((uint64_t)x * v->dim[1] + at[1]) * v->dim[2], counts, block);
+}
 
-            if (place != BLOCKS_NONE)
-                scan_row(v, at, nz - at[2] < step ? nz - at[2] : step, place, counts, block);
-        }
+/* planes from x on, as many as a mark's block has, of one block of the volume */
+static void scan_block(const struct recon_volume *v, uint64_t b, uint32_t x, uint64_t *counts, uint8_t *block)
+{
+    const uint32_t *place = v->block + 3 * b;
+    uint32_t at[3], side = v->side, z = side * place[2], n = v->dim[2] - z < side ? v->dim[2] - z : side;
+
+    at[2] = z;
+    for (at[0] = x; at[0] < x + 8 && at[0] < v->dim[0]; at[0]++)
+        for (at[1] = side * place[1]; at[1] < side * place[1] + side && at[1] < v->dim[1]; at[1]++)
+            scan_row(v, at, n, ((b * side + at[0] % side) * side + at[1] % side) * side, counts, block);
+}
+
+/* The planes 8 b to 8 b + 7; blocks ascend by x, so those that hold them stand together. */
+static void scan_slab(const struct recon_volume *v, uint32_t b, uint64_t *counts, uint8_t *block)
+{
+    uint64_t low = 0, high = v->blocks;
+
+    for (uint32_t x = 8 * b; !v->side && x < 8 * b + 8 && x < v->dim[0]; x++)
+        scan_plane(v, x, counts, block);
+    while (low < high) {
+        uint64_t mid = (low + high) / 2;
+
+        if (v->block[3 * mid] < 8 * b / v->side)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low < v->blocks && v->block[3 * low] == 8 * b / v->side; low++)
+        scan_block(v, low, 8 * b, counts, block);
 }
 
 /* block b also answers for sample 8 b + 8, the first of the next: taken from the marks of planes, then along
@@ -58,7 +84,7 @@ static void spread(const struct recon_volume *v, const uint8_t *plane, const uin
             }
 }
 
-static int find_surface(struct recon_ctx *ctx, const struct recon_volume *v, const struct blocks *g, struct surface *s)
+static int find_surface(struct recon_ctx *ctx, const struct recon_volume *v, struct surface *s)
 {
     uint32_t bx = march_blocks(v->dim[0]), axes = v->dim[0] + v->dim[1] + v->dim[2];
     uint64_t slab = (uint64_t)march_blocks(v->dim[1]) * march_blocks(v->dim[2]),
@@ -76,8 +102,7 @@ static int find_surface(struct recon_ctx *ctx, const struct recon_volume *v, con
     memset(s->counts, 0, bytes * bx);
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 1)
     for (uint32_t b = 0; b < bx; b++)
-        for (uint32_t x = 8 * b; x < 8 * b + 8 && x < v->dim[0]; x++)
-            scan_plane(v, g, x, s->counts + (size_t)b * axes, mark + b * slab);
+        scan_slab(v, b, s->counts + (size_t)b * axes, mark + b * slab);
     for (uint32_t b = 0; b < bx; b++) {
         spread(v, mark + b * slab, b + 1 < bx ? mark + (b + 1) * slab : NULL, s->block + b * slab);
         for (uint32_t i = 0; b && i < axes; i++)
@@ -111,7 +136,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     if (blocks_of_volume(ctx, v, &grid))
         return -1;
     f.grid = v->side ? &grid : NULL;
-    rc = find_surface(ctx, v, &grid, &s);
+    rc = find_surface(ctx, v, &s);
     if (rc == 0) {
         preview_box(v, s.counts, box);
         preview_view_box(v, p, box, &w);

@@ -376,13 +376,29 @@ static int fuse_all(struct fusing *x)
     return each_batch(x, fuse_batch);
 }
 
+/* How many samples are fused into, and what that takes: the first turn is made, where the run makes it. */
+static int count(struct fusing *x)
+{
+    const struct recon_frames *f = x->frames;
+    uint64_t free_bytes = plan_memory_free(), besides = batches_bytes(&x->plan, f, false);
+
+    x->t.samples = x->plan.voxels;
+    if (!f->next || !f->rewind || !wants_survey(&x->plan, besides, free_bytes))
+        return 0;
+    if (survey(x))
+        return -1;
+    x->keep = keeps(&x->plan, f, free_bytes);
+    choose(x, batches_bytes(&x->plan, f, x->keep), free_bytes);
+    return f->rewind(x->frames);
+}
+
 static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
                  struct recon_cost *cost)
 {
     const struct recon_frames *f = in ? in[0] : NULL;
     struct recon_cost unused = { 0 };
     struct fusing x = { .ctx = ctx, .frames = (struct recon_frames *)(uintptr_t)f, .cost = &unused };
-    uint64_t free_bytes = plan_memory_free(), besides;
+    struct fuse_counts guess = { 0 };
     int rc;
 
     if (!fuse_known(f, params))
@@ -393,16 +409,33 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     cost->host_bytes = fuse_bytes(&x.plan);
     if (!f)
         return 0;
-    x.t.samples = x.plan.voxels;
-    besides = batches_bytes(&x.plan, f, false);
-    cost->host_bytes = bytes_of(&x);
-    if (!f->next || !f->rewind || !wants_survey(&x.plan, besides, free_bytes))
-        return 0;
-    if ((rc = survey(&x)) == 0) {
-        x.keep = keeps(&x.plan, f, free_bytes);
-        choose(&x, batches_bytes(&x.plan, f, x.keep), free_bytes);
+    if ((rc = count(&x)) == 0)
         cost->host_bytes = bytes_of(&x);
-        rc = f->rewind(x.frames);
+    if (rc == 0 && x.t.blocks) { /* a frame updates a fourth of what is near some surface */
+        guess.updates = x.t.samples / 4 * f->count;
+        fuse_cost(&x.plan, x.t.samples, &guess, cost);
+    }
+    release(&x);
+    return rc;
+}
+
+static int shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out)
+{
+    const struct recon_frames *f = in ? in[0] : NULL;
+    struct recon_cost unused = { 0 };
+    struct fusing x = { .ctx = ctx, .frames = (struct recon_frames *)(uintptr_t)f, .cost = &unused };
+    struct recon_volume *v = out[0];
+    int rc;
+
+    if (fuse_shape(ctx, in, params, out))
+        return -1;
+    if (!f || !v->dim[0] || params[FUSE_LAYOUT].i == FUSE_DENSE)
+        return 0;
+    rc = fuse_plan(ctx, f, params, &x.plan) || count(&x) ? -1 : 0;
+    if (rc == 0 && x.t.blocks) {
+        v->side = FUSE_BLOCK;
+        v->blocks = found(&x);
+        v->beyond = 1;
     }
     release(&x);
     return rc;
@@ -436,4 +469,4 @@ static int selftest(struct recon_ctx *ctx)
 }
 
 const struct recon_kernel cpu_tsdf_fuse = {RECON_KERNEL_ABI, FUSE_NAME, FUSE_DOC, fuse_in,  fuse_out,
-                                           fuse_params,      bound,     run,      selftest, fuse_shape};
+                                           fuse_params,      bound,     run,      selftest, shape};
