@@ -90,6 +90,9 @@ static void write_and_read(const char *stem, const struct recon_mesh *m, const c
         unlink(w.files.v[i]);
     mesh_written_release(&w);
     free(path);
+    path = xasprintf("%s-out-textures", stem);
+    rmdir(path);
+    free(path);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
