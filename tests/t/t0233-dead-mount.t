@@ -26,18 +26,20 @@ one() { # NAME COMMAND...: in the background
 }
 one check recon-check prog
 one json recon-check --format jsonl prog
+one received env LD_LIBRARY_PATH="$T/mnt/lib" recon-check "$BASH" # recon-check is static: its own start does not hang
 one skip recon-check --skip path-not-answering prog
 one launch recon-launch --pin p.pin -- "$T/w/prog"
 one capture recon-pin capture -o q.pin "$T/w/prog"
 wait $(jobs -p | grep -v "^$fs\$")
-for name in check json skip launch capture; do
+for name in check json received skip launch capture; do
     read -r status seconds <"$name.end"
     if [ "$seconds" -lt 40 ]; then ok "$name ends in bounded time"; else not_ok "$name ends in bounded time" "$seconds s"; fi
-    case $name in check | json | launch) want=75 ;; *) want=124 ;; esac
+    case $name in check | json | received | launch) want=75 ;; *) want=124 ;; esac
     if [ "$status" = $want ]; then ok "$name: its status"; else not_ok "$name: its status" "$status, wanted $want" "$(cat $name.err)"; fi
 done
 has check.out "path-not-answering: $T/mnt/lib" 'check names the path'
 has check.out 'sbatch --exclude=' 'and another node as remedy'
+has received.out "path-not-answering: $T/mnt/lib" 'and so it is where the environment names it'
 has json.out '"rule":"path-not-answering"' 'as JSON, too'
 has json.out '"type":"summary","status":"error"' 'with a summary'
 has launch.err "path-not-answering: $T/mnt/lib" 'the launcher names it'
