@@ -11,40 +11,46 @@
 #include <unistd.h>
 
 #define TICK_MS 500
+#define STEP_MS 2000.0 /* more between two looks: whoever looks was stopped itself, as most likely the child was */
 
-/* Clock ticks that the process used so far, itself and what it waited for; 0 unknown. Not by file_read, which would put
- * this path in the place of the child's. */
-static uint64_t cpu_used(pid_t pid)
+/* Clock ticks that the process used so far, itself and what it waited for, and whether it is stopped, by job control or a
+ * debugger; 0 and false unknown. Not by file_read, which would put this path in the place of the child's. */
+static uint64_t cpu_used(pid_t pid, bool *ret_stopped)
 {
     unsigned long long t[4] = { 0 };
-    char path[64], text[4096];
+    char path[64], text[4096], state = 0;
     const char *at;
     FILE *f;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     f = fopen(path, "re");
     if (f && fgets(text, sizeof(text), f) && (at = strrchr(text, ')')) != NULL &&
-        sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3]) != 4)
+        sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &state, &t[0], &t[1], &t[2], &t[3]) != 5)
         t[0] = 0;
     if (f)
         fclose(f);
+    *ret_stopped = state == 'T' || state == 't';
     return t[0] + t[1] + t[2] + t[3];
 }
 
 double still_ms(struct still *s, pid_t pid, char **ret_place)
 {
-    uint64_t steps, cpu = cpu_used(pid);
+    bool stopped;
+    uint64_t steps, cpu = cpu_used(pid, &stopped);
     char *place = place_now(&steps);
+    double now = clock_ms(), step = s->last > 0 ? now - s->last : 0;
 
-    if (steps != s->steps || cpu != s->cpu || !place || !s->since)
-        s->since = clock_ms();
+    step = step < STEP_MS ? step : STEP_MS;
+    s->watched += step;
+    s->idle = steps != s->steps || cpu != s->cpu || !place || stopped ? 0 : s->idle + step;
+    s->last = now;
     s->steps = steps;
     s->cpu = cpu;
     if (ret_place)
         *ret_place = place;
     else
         free(place);
-    return clock_ms() - s->since;
+    return s->idle;
 }
 
 /* Until the pipe's other end is closed. false: the child has stood still for idle_ms, in front of *ret_place. */

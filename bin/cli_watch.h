@@ -6,11 +6,13 @@
 
 #define WATCH_MS 20000.0 /* as long as recon-launch judges */
 
-/* For how long a child has asked the file system for nothing new and used no processor; start with {0} and ask now and then.
+/* For how long a child has asked the file system for nothing new and used no processor; start with {0} and ask every second or
+ * so. Time for which the child or the one that asks is stopped (Ctrl-Z, a job that Slurm suspends) does not count.
  * place: what it asked for last, owned, NULL none (then it does not count as standing still); may be NULL. */
 struct still {
     uint64_t steps, cpu;
-    double since;
+    double last, idle;
+    double watched; /* ms since the first look, but for what the one that asks was stopped */
 };
 double still_ms(struct still *s, pid_t pid, char **ret_place);
 

@@ -189,7 +189,6 @@ static void drop(char **text)
 static int collect(pid_t pid, int fd, struct str *t, char **ret_place, struct err *err)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
-    double end = clock_ms() + JUDGE_MS;
     struct still s = { 0 };
     char block[65536];
     ssize_t n;
@@ -198,7 +197,7 @@ static int collect(pid_t pid, int fd, struct str *t, char **ret_place, struct er
         if (poll(&p, 1, TICK_MS) <= 0) {
             double still = still_ms(&s, pid, ret_place);
 
-            if (clock_ms() >= end) {
+            if (s.watched >= JUDGE_MS) {
                 if (still < JUDGE_MS / 2)
                     drop(ret_place);
                 return err_set(err, CODE_DEADLINE, "resolving and checking took longer than %.0f s", JUDGE_MS / 1e3);

@@ -30,7 +30,11 @@ one received env LD_LIBRARY_PATH="$T/mnt/lib" recon-check "$BASH" # recon-check 
 one skip recon-check --skip path-not-answering prog
 one launch recon-launch --pin p.pin -- "$T/w/prog"
 one capture recon-pin capture -o q.pin "$T/w/prog"
-wait $(jobs -p | grep -v "^$fs\$")
+recon-check prog >held.out 2>&1 & held=$! # as by Ctrl-Z, or Slurm's suspending a job
+sleep 1
+child=$(pgrep -P $held)
+kill -STOP $held $child
+wait $(jobs -p | grep -vx -e "$fs" -e "$held")
 for name in check json received skip launch capture; do
     read -r status seconds <"$name.end"
     if [ "$seconds" -lt 40 ]; then ok "$name ends in bounded time"; else not_ok "$name ends in bounded time" "$seconds s"; fi
@@ -47,5 +51,12 @@ has skip.err "gave no answer within 20000 ms, so nothing was judged" 'a rule tha
 has capture.err "'$T/mnt/lib" 'capture names it'
 if [ -e q.pin ]; then not_ok 'and writes no pin'; else ok 'and writes no pin'; fi
 kill -CONT $fs
+sleep 1
+kill -CONT $held
+sleep 1 # it looks at a child that is still stopped
+kill -CONT $child
+wait $held; status=$?
+if [ "$status" = 0 ]; then ok 'the time for which a run was stopped does not count'
+else not_ok 'the time for which a run was stopped does not count' "$status" "$(cat held.out)"; fi
 tap 0 'the server is back' recon-check prog
 finish
