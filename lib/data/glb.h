@@ -65,6 +65,7 @@ struct glb_materials {
         size_t n, cap;
     } images; /* as bufferViews from first_view on, in this order */
 };
+const char *glb_mime(const void *bytes, uint64_t n); /* "image/png", "image/jpeg"; NULL: what else */
 /* glb_json.c; what glTF has no place for goes to w->left_out. */
 int glb_write_materials(const struct extra *e, int first_view, struct glb_materials *ret, struct mesh_written *w, struct err *err);
 void glb_materials_release(struct glb_materials *m);

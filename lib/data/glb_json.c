@@ -28,11 +28,11 @@ struct writing {
     struct strv words;    /* statements that have no place, each once */
 };
 
-static const char *mime_of(const struct str *b)
+const char *glb_mime(const void *bytes, uint64_t n)
 {
-    if (b->len >= 8 && memcmp(b->s, "\x89PNG\r\n\x1a\n", 8) == 0)
+    if (n >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0)
         return "image/png";
-    return b->len >= 3 && memcmp(b->s, "\xff\xd8\xff", 3) == 0 ? "image/jpeg" : NULL;
+    return n >= 3 && memcmp(bytes, "\xff\xd8\xff", 3) == 0 ? "image/jpeg" : NULL;
 }
 
 /* the image's bytes into the buffer; mime NULL: what they are. false: gone, or no picture of glTF's */
@@ -49,7 +49,7 @@ static bool embed(struct writing *x, const struct image *p, const char *mime, st
         str_release(&new.bytes);
         return false;
     }
-    new.mime = mime_of(&new.bytes);
+    new.mime = glb_mime(new.bytes.s, new.bytes.len);
     if (!new.mime && !mime) {
         strv_addf(&x->w->left_out, "the texture '%s' is left out: glTF holds PNG and JPEG", p->name);
         str_release(&new.bytes);

@@ -91,6 +91,8 @@ static int take_image(struct glb *g, jsn_at from, uint64_t number)
     struct image *p = VEC_ADD(&g->e.images);
     uint64_t view, step;
     const char *bytes;
+    char *mime;
+    bool known;
     char *uri = jsn_line(g->j, jsn_key(g->j, from, "uri"));
 
     if (uri && !str_starts(uri, "data:")) {
@@ -109,10 +111,15 @@ static int take_image(struct glb *g, jsn_at from, uint64_t number)
     }
     if (glb_bytes(g, view, &bytes, &p->n, &step))
         return -1;
-    if (p->n) {
-        p->bytes = xmalloc(p->n);
-        memcpy(p->bytes, bytes, p->n);
-    }
+    if (!p->n) /* glTF 2.0: byteLength is at least 1 */
+        return glb_bad(g, "image %llu has no bytes", (unsigned long long)number);
+    mime = jsn_line(g->j, jsn_key(g->j, from, "mimeType"));
+    known = mime || glb_mime(bytes, p->n);
+    free(mime);
+    if (!known) /* and a mimeType wherever there is a bufferView */
+        return glb_bad(g, "image %llu is neither PNG nor JPEG, and no mimeType says what else", (unsigned long long)number);
+    p->bytes = xmalloc(p->n);
+    memcpy(p->bytes, bytes, p->n);
     return 0;
 }
 

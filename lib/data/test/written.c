@@ -137,6 +137,16 @@ static void glb_read(void **state)
     assert_int_equal(read_bytes("n.glb", t.s, t.len, 1, &m, &notes, &fault), -1);
     assert_non_null(strstr(fault.err.text, "KHR_draco_mesh_compression"));
     str_release(&t);
+    for (int known = 0; known < 2; known++) { /* an image that nothing tells the form of could not be written again */
+        t = made_glb(known ? ",\"materials\":[{}],\"images\":[{\"bufferView\":1,\"mimeType\":\"image/webp\"}]"
+                            : ",\"materials\":[{}],\"images\":[{\"bufferView\":1}]");
+        assert_int_equal(read_bytes("n.glb", t.s, t.len, 1, &m, &notes, &fault), known ? 0 : -1);
+        if (known)
+            drop(&m);
+        else
+            assert_non_null(strstr(fault.err.text, "image 0 is neither PNG nor JPEG"));
+        str_release(&t);
+    }
 }
 
 int main(void)
