@@ -162,11 +162,19 @@ static void move_levels(const struct check_case *c, struct findings *l)
 
 void check(const struct check_case *c, const struct strv *skip, struct findings *ret)
 {
+    struct check_case with = *c;
+    struct walks walks = { 0 };
+
     *ret = (struct findings){ 0 };
+    if (c->resolution && c->resolution->closures.n > 1) {
+        walks_make(c, &walks);
+        with.walks = &walks;
+    }
     admit(c, ret);
     for (size_t i = 0; check_rules[i]; i++)
         if ((!skip || !strv_has(skip, check_rules[i]->name)) && !str_eq(level_of(c, check_rules[i]->name), "off"))
-            run_rule(check_rules[i], c, ret);
+            run_rule(check_rules[i], &with, ret);
+    free(walks.v);
     move_levels(c, ret);
     relent(c, ret);
     unique(ret);

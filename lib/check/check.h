@@ -51,6 +51,7 @@ struct check_case {
     const struct conf_map *levels; /* the site's: rule to "off", "note", "warn" or "error"; may be NULL */
     char *const *received; /* the environment as the job received it, before the pin was replayed; may be NULL */
     bool elsewhere;        /* the facts are another node's: the files that were read are this host's, not its own */
+    const struct walks *walks; /* check()'s own: leave it NULL */
     bool restored;         /* the launcher restores the environment: env-not-exported is then a warning */
 };
 

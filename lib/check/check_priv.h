@@ -21,11 +21,17 @@ int compat_gcc_of_node(const char *node);                      /* "GLIBCXX_3.4.3
 
 /* Walks every object of every closure, a path once. lib NULL at the end. Start with {0}. */
 struct walk {
-    size_t closure, index;
+    size_t closure, index, at;
     const struct closure *in;
     const struct library *lib;
 };
 bool walk_next(const struct check_case *c, struct walk *w);
+/* The walk of a case, made once for all rules where there are several closures: else each step looks through those before. */
+struct walks {
+    struct walk *v;
+    size_t n, cap;
+};
+void walks_make(const struct check_case *c, struct walks *ret);
 
 const char *library_name(const struct library *l);    /* path, else SONAME */
 const char *needer(const struct closure *c, const struct library *l); /* who asked first */

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "check/check_priv.h"
 
+#include <search.h>
 #include <stdlib.h>
 
 /* Was this file (or missing name) seen in an earlier closure? Within one the loader has each once; what one has loaded
@@ -20,6 +21,12 @@ bool walk_next(const struct check_case *c, struct walk *w)
 {
     const struct resolution *r = c->resolution;
 
+    if (c->walks) {
+        size_t at = w->lib ? w->at + 1 : w->at;
+
+        *w = at < c->walks->n ? c->walks->v[at] : (struct walk){ .at = at };
+        return w->lib != NULL;
+    }
     if (w->lib)
         w->index++;
     for (; r && w->closure < r->closures.n; w->closure++, w->index = 0) {
@@ -32,6 +39,36 @@ bool walk_next(const struct check_case *c, struct walk *w)
     }
     w->lib = NULL;
     return false;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void leave(void *text)
+{
+    (void)text; /* the closures' own */
+}
+
+void walks_make(const struct check_case *c, struct walks *ret)
+{
+    const struct resolution *r = c->resolution;
+    void *names = NULL;
+    size_t at = 0;
+
+    for (size_t k = 0; r && k < r->closures.n; k++)
+        for (size_t i = 0; i < r->closures.v[k].libs.n; i++) {
+            const struct library *l = &r->closures.v[k].libs.v[i];
+            const char *name = library_name(l), *const *first;
+
+            if (l->why == WHY_LOADED)
+                continue;
+            first = tsearch(name, &names, by_text);
+            if (!first || *first == name) /* within a closure the loader has each once */
+                *VEC_ADD(ret) = (struct walk){ .closure = k, .index = i, .at = at++, .in = &r->closures.v[k], .lib = l };
+        }
+    tdestroy(names, leave);
 }
 
 const char *library_name(const struct library *l)
