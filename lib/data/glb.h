@@ -51,7 +51,7 @@ void glb_lose(struct glb *g, const char *what, size_t n);
 /* Materials, textures and images of the file into g->e. glb_materials.c */
 int glb_materials(struct glb *g);
 
-/* ---- writing: glb_out.c has the geometry ---- */
+/* ---- writing: glb.c has the geometry ---- */
 
 /* What goes into the buffer behind the geometry. */
 struct glb_image {

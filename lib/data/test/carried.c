@@ -54,8 +54,8 @@ static void obj_to_glb(void **state)
     write_mesh("g2.glb", &b, &w);
     assert_int_equal(w.left_out.n, 0);
     mesh_written_release(&w);
-    one = slurp("g.glb");
-    two = slurp("g2.glb");
+    one = get("g.glb");
+    two = get("g2.glb");
     assert_int_equal(one.len, two.len);
     assert_memory_equal(one.s, two.s, one.len);
     str_release(&one);
@@ -63,11 +63,11 @@ static void obj_to_glb(void **state)
     write_mesh("back.obj", &b, &w);
     assert_int_equal(w.files.n, 4);
     mesh_written_release(&w);
-    one = slurp("back.mtl");
+    one = get("back.mtl");
     has(one.s, "newmtl wood\nKd 0.5 0.25 0\nPm 0\nPr 1\nmap_Kd back-textures/a.png\nnewmtl glass\nKd 1 1 1\nd 0.25\n");
     has(one.s, "map_Ke back-textures/b.jpg\nnewmtl third");
     str_release(&one);
-    one = slurp("back.obj");
+    one = get("back.obj");
     has(one.s, "o one\nusemtl wood\nf ");
     has(one.s, "o \"two\\x\nusemtl third\n");
     has(one.s, "vt 1 0.25\n");
@@ -113,7 +113,7 @@ static void glb_as_it_was(void **state)
     write_mesh("x2.glb", &m, &w);
     assert_int_equal(w.left_out.n, 0);
     mesh_written_release(&w);
-    got = slurp("x2.glb");
+    got = get("x2.glb");
     has(got.s + 20, "\"materials\":[{\"name\":\"m\",\"doubleSided\":true,\"extensions\":{\"KHR_materials_x\":{\"k\":[1, 2]}},");
     has(got.s + 20, "\"textures\":[{\"source\":1},{\"source\":0,\"sampler\":0}]");
     has(got.s + 20, "{\"uri\":\"data:image/png;base64,AA==\"}");
@@ -124,10 +124,10 @@ static void glb_as_it_was(void **state)
     str_release(&got);
     write_mesh("x.obj", &m, &w);
     mesh_written_release(&w);
-    got = slurp("x-textures/image0.png");
+    got = get("x-textures/image0.png");
     assert_memory_equal(got.s, png, 12);
     str_release(&got);
-    got = slurp("x.obj");
+    got = get("x.obj");
     has(got.s, "vt 0 0.800000012\n");
     has(got.s, "usemtl m\nf 1/1 2/2 3/3\n");
     str_release(&got);
@@ -135,6 +135,19 @@ static void glb_as_it_was(void **state)
 }
 
 /* ---- PLY ---- */
+
+/* rows of 25 bytes: place, quality, alpha, nx */
+static void kept_columns(const char *body)
+{
+    double quality;
+
+    memcpy(&quality, body + 12, 8);
+    assert_true(quality == 0.1);
+    memcpy(&quality, body + 25 + 12, 8);
+    assert_true(quality == 1e-300);
+    assert_int_equal((uint8_t)body[25 + 20], 255); /* 300 is none of a byte */
+    assert_int_equal((uint8_t)body[50 + 20], 0);
+}
 
 static void ply_columns(void **state)
 {
@@ -169,31 +182,21 @@ static void ply_columns(void **state)
     assert_memory_equal(b.joined, m.joined, 4);
     write_mesh("c3.ply", &b, &w);
     mesh_written_release(&w);
-    one = slurp("c2.ply");
-    two = slurp("c3.ply");
+    one = get("c2.ply");
+    two = get("c3.ply");
     has(one.s, "comment TextureFile c2-textures/a.png\ncomment TextureFile t/none.png\nelement vertex 5\n");
     has(one.s, "property float z\nproperty double quality\nproperty uchar alpha\nproperty float nx\nelement face 3\n");
     has(one.s, "property list uchar int vertex_indices\nproperty list uchar float texcoord\nproperty uchar flags\nproperty int texnumber\nend_header\n");
     assert_int_equal(one.len, two.len);
     assert_memory_equal(one.s + one.len - 80, two.s + two.len - 80, 80);
-    {
-        const char *body = strstr(one.s, "end_header\n") + 11;
-        double quality;
-
-        memcpy(&quality, body + 12, 8);
-        assert_true(quality == 0.1);
-        memcpy(&quality, body + 25 + 12, 8);
-        assert_true(quality == 1e-300);
-        assert_int_equal((uint8_t)body[25 + 20], 255); /* 300 is none of a byte */
-        assert_int_equal((uint8_t)body[50 + 20], 0);
-    }
+    kept_columns(strstr(one.s, "end_header\n") + 11);
     str_release(&one);
     str_release(&two);
     write_mesh("c.obj", &m, &w);
     has(w.left_out.v[0], "no place for the properties quality and others of vertices");
     has(w.left_out.v[1], "no place for the properties flags and texnumber of faces");
     mesh_written_release(&w);
-    one = slurp("c.obj");
+    one = get("c.obj");
     has(one.s, "usemtl texture1\nf 1/1 2/2 3/3 4/4\nusemtl texture0\nf 1 2 5\nusemtl\nf 2/5 3/6 5/7\n");
     str_release(&one);
     drop(&m);
@@ -215,7 +218,7 @@ static void ply_empty_faces(void **state)
     assert_int_equal(m.faces, 1);
     write_mesh("e2.ply", &m, &w);
     mesh_written_release(&w);
-    t = slurp("e2.ply");
+    t = get("e2.ply");
     assert_memory_equal(t.s + t.len - 5, "\1\2\0\0\0", 5);
     str_release(&t);
     drop(&m);
@@ -235,12 +238,12 @@ static void ply_textures(void **state)
     assert_true(m.uvs == 3 && !m.uv_index && m.uv[1] == 0.25f && !m.extra);
     write_mesh("st2.ply", &m, &w);
     mesh_written_release(&w);
-    t = slurp("st2.ply");
+    t = get("st2.ply");
     has(t.s, "property float z\nproperty float s\nproperty float t\nelement face 1\n");
     str_release(&t);
     write_mesh("st.obj", &m, &w);
     mesh_written_release(&w);
-    t = slurp("st.obj");
+    t = get("st.obj");
     has(t.s, "vt 0 0.25\n");
     has(t.s, "f 1/1 2/2 3/3\n");
     str_release(&t);
@@ -259,7 +262,7 @@ static void ply_textures(void **state)
     assert_true(m.faces == 4 && m.joined[2] && m.uvs == 7 && m.uv_index[11] == RECON_NONE);
     write_mesh("p2.obj", &m, &w);
     mesh_written_release(&w);
-    t = slurp("p2.obj");
+    t = get("p2.obj");
     has(t.s, "usemtl\nf 1/1 2/2 3/3\nusemtl texture0\nf 1/4 3/5 4/6 5/7\nusemtl\nf 1 2 5\n");
     str_release(&t);
     drop(&m);

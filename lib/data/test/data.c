@@ -65,7 +65,7 @@ static void png_cut_anywhere(void **state)
         assert_non_null(strstr(fault.err.text, "'cut.png'"));
         assert_null(strchr(fault.err.text, '\n'));
     }
-    put("cut.png", t.s, t.len / 2);
+    put_file("cut.png", t.s, t.len / 2);
     assert_int_equal(png_read(path, &q, &fault), -1);
     assert_string_equal(fault.rule, "file-truncated");
     /* a header that says more than the bytes can hold */
@@ -228,7 +228,7 @@ static void volume_damaged(void **state)
         for (size_t n = 0; n < t.len; n += 1 + n / 24) {
             struct fault fault = { 0 };
 
-            put("cut.npz", t.s, n);
+            put_file("cut.npz", t.s, n);
             free(path);
             path = at("cut.npz");
             assert_int_equal(volume_read(path, &data_malloc, &w, &fault), -1);
@@ -244,7 +244,7 @@ static void volume_damaged(void **state)
             where = (seed >> 8) % t.len;
             old = t.s[where];
             t.s[where] = (char)(old ^ (1 << (seed >> 5 & 7)));
-            put("cut.npz", t.s, t.len);
+            put_file("cut.npz", t.s, t.len);
             if (volume_read(path, &data_malloc, &w, &fault) == 0)
                 free_volume(&w);
             else
@@ -296,7 +296,7 @@ static void volume_refused(void **state)
     char *path = at("no.npz");
 
     (void)state;
-    put("no.npz", "PK no archive, only a beginning that looks like one", 50);
+    put_file("no.npz", "PK no archive, only a beginning that looks like one", 50);
     assert_int_equal(volume_read(path, &data_malloc, &v, &fault), -1);
     assert_string_equal(fault.rule, "file-truncated");
     unlink(path);

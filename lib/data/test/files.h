@@ -11,7 +11,7 @@ static inline char *at(const char *name) /* owned by the caller */
     return path_join(scratch, name);
 }
 
-static inline void put(const char *name, const void *p, size_t n)
+static inline void put_file(const char *name, const void *p, size_t n)
 {
     char *path = at(name);
 

@@ -133,9 +133,9 @@ static void obj_and_mtl(void **state)
         write_mesh("out.obj", &m, &w);
         assert_int_equal(w.files.n, 3);
         assert_int_equal(w.left_out.n, 0);
-        obj = slurp("out.obj");
-        lib = slurp("out.mtl");
-        pic = slurp("out-textures/grain.png");
+        obj = get("out.obj");
+        lib = get("out.mtl");
+        pic = get("out-textures/grain.png");
         a = gist(obj.s);
         assert_string_equal(a, LIBRARY("out.mtl") BOX FACES);
         free(a);
@@ -177,7 +177,7 @@ static void again_and_again(void **state)
     write_mesh("first.obj", &m, &w);
     mesh_written_release(&w);
     drop(&m);
-    first = slurp("first.obj");
+    first = get("first.obj");
     for (int i = 0; i < 2 && quick[i]; i++) {
         char *path = path_join(scratch, "first.obj");
         struct mesh_notes notes = { 0 };
@@ -185,7 +185,7 @@ static void again_and_again(void **state)
         assert_int_equal(obj_parse_by(quick[i], path, &(struct geom_options){ .threads = 2 }, &data_malloc, &m, &notes, NULL), 0);
         assert_int_equal(notes.polygons, 2);
         write_mesh("first.obj", &m, &w);
-        now = slurp("first.obj");
+        now = get("first.obj");
         assert_string_equal(first.s, now.s);
         has(now.s, "f 1/1/1 2/2/1 3/3/1 4/4/1 5/1/1\n");
         mesh_written_release(&w);
@@ -259,7 +259,7 @@ static void turned_polygons(void **state)
         m.index[3 * f + 2] = v;
     }
     write_mesh("p2.obj", &m, &w);
-    t = slurp("p2.obj");
+    t = get("p2.obj");
     has(t.s, "f 1 5 4 3 2\nf 2 3 1\n");
     str_release(&t);
     mesh_written_release(&w);

@@ -2,19 +2,16 @@
 #ifndef DATA_TEST_MESHES_H
 #define DATA_TEST_MESHES_H
 
-#include <stdlib.h>
-#include "base/test/scratch.h"
 #include "data/geom.h"
+#include "data/test/files.h"
 
 #define TRIANGLE "v 0 0 0\nv 1 0 0\nv 0 1 0\n"
 #define BYTES(s) s, sizeof(s) - 1
 
 static inline char *put(const char *name, const void *p, size_t n)
 {
-    char *path = path_join(scratch, name);
-
-    assert_int_equal(file_write(path, p, n, 0644, NULL), 0);
-    return path;
+    put_file(name, p, n);
+    return at(name);
 }
 
 static inline int read_bytes(const char *name, const void *p, size_t n, int threads, struct recon_mesh *m, struct mesh_notes *notes, struct fault *fault)
@@ -67,16 +64,6 @@ static inline void take_told(void *self, const char *rule, const char *object, c
     snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s: %s\n", rule ? rule : "", text);
 }
 
-static inline struct str slurp(const char *name)
-{
-    char *path = path_join(scratch, name);
-    struct str t = { 0 };
-
-    assert_int_equal(file_read(path, 1 << 24, &t, NULL), 0);
-    free(path);
-    return t;
-}
-
 static inline void has(const char *text, const char *part)
 {
     if (!strstr(text, part))
@@ -85,12 +72,12 @@ static inline void has(const char *text, const char *part)
 
 static inline void put_text(const char *name, const char *text)
 {
-    free(put(name, text, strlen(text)));
+    put_file(name, text, strlen(text));
 }
 
 static inline void read_mesh(const char *name, struct recon_mesh *m, int threads)
 {
-    char *path = path_join(scratch, name);
+    char *path = at(name);
     struct mesh_notes notes;
     struct fault fault = { 0 };
 
@@ -102,7 +89,7 @@ static inline void read_mesh(const char *name, struct recon_mesh *m, int threads
 
 static inline void write_mesh(const char *name, const struct recon_mesh *m, struct mesh_written *w)
 {
-    char *path = path_join(scratch, name);
+    char *path = at(name);
     struct err err = { 0 };
 
     *w = (struct mesh_written){ 0 };

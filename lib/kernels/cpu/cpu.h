@@ -10,5 +10,8 @@ extern const struct recon_kernel cpu_frames_read, cpu_frames_write, cpu_tsdf_fus
     cpu_volume_read, cpu_volume_write, cpu_mesh_write, cpu_scene_render, cpu_render_preview;
 
 int cpu_frames_selftest(struct recon_ctx *ctx);
+/* The host's alloc, in pages of two megabytes where the system gives them: each page of four kilobytes costs a fault at its first
+ * use. The caller's to free with the host's free; NULL after fail(). */
+void *cpu_take_large(struct recon_ctx *ctx, uint64_t bytes);
 
 #endif

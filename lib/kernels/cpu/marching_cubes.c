@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -339,22 +338,11 @@ static uint64_t scratch_words(const struct mc_job *j, bool weights)
     return (weights ? 3 : 1) * (n + 1) + n * MC_MARKS + (MC_MARKS + 1) * (uint64_t)j->words;
 }
 
-/* Pages of two megabytes where the system gives them: each page of four kilobytes costs a fault at its first use. */
-static void *take_large(struct recon_ctx *ctx, uint64_t bytes)
-{
-    const uintptr_t page = 4096;
-    void *p = ctx->host->alloc(ctx, bytes);
-
-    if (p && bytes >= 4u << 20)
-        (void)madvise((void *)(((uintptr_t)p + page - 1) & ~(page - 1)), bytes - page, MADV_HUGEPAGE);
-    return p;
-}
-
 /* One block for all bits, which the caller frees. */
 static uint64_t *take(struct mc_job *j)
 {
     bool weights = j->v->weight && j->rule.min_weight >= 0;
-    uint64_t n = (uint64_t)j->room * (uint64_t)j->n[1] * (uint64_t)j->words, *block = take_large(j->ctx, scratch_words(j, weights) * 8), *p = block;
+    uint64_t n = (uint64_t)j->room * (uint64_t)j->n[1] * (uint64_t)j->words, *block = cpu_take_large(j->ctx, scratch_words(j, weights) * 8), *p = block;
 
     j->vertex = block ? j->ctx->host->alloc(j->ctx, ((uint64_t)j->rows + 1) * 16) : NULL;
     if (!j->vertex)
@@ -393,7 +381,7 @@ static int take_mesh(struct mc_job *j)
         return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "mesh",
                                "%llu vertices are more than 32-bit indices hold",
                                (unsigned long long)m->vertices);
-    if (!(m->xyz = take_large(ctx, m->vertices * 12)) || !(m->index = take_large(ctx, m->faces * 12)))
+    if (!(m->xyz = cpu_take_large(ctx, m->vertices * 12)) || !(m->index = cpu_take_large(ctx, m->faces * 12)))
         return -1;
     return j->v->rgb && !(m->rgb = ctx->host->alloc(ctx, m->vertices * 3)) ? -1 : 0;
 }

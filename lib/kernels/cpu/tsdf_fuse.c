@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -51,17 +50,6 @@ static int thread_number(void)
 #endif
 }
 
-/* Pages of two megabytes where the system gives them. */
-static void *take_large(struct recon_ctx *ctx, uint64_t bytes)
-{
-    const uintptr_t page = 4096;
-    void *p = ctx->host->alloc(ctx, bytes);
-
-    if (p && bytes >= 4u << 20)
-        (void)madvise((void *)(((uintptr_t)p + page - 1) & ~(page - 1)), bytes - page, MADV_HUGEPAGE);
-    return p;
-}
-
 /* ---- frames ---- */
 
 static uint64_t frame_bytes(const struct fuse_plan *p, const struct recon_camera *c, bool copy)
@@ -93,7 +81,7 @@ static struct batch *add_batch(struct fusing *x)
     x->batch = xrealloc(x->batch, (x->batches + 1) * sizeof(*b));
     b = &x->batch[x->batches];
     b->n = 0;
-    b->memory = take_large(x->ctx, FUSE_BATCH * each);
+    b->memory = cpu_take_large(x->ctx, FUSE_BATCH * each);
     if (!b->memory)
         return NULL;
     x->batches++;
@@ -158,7 +146,7 @@ static int take_color(struct fusing *x, const struct batch *b)
         color = color || b->frame[i].has_color;
     if (!color || x->t.color)
         return 0;
-    if (!(x->t.color = take_large(x->ctx, color_bytes(x))))
+    if (!(x->t.color = cpu_take_large(x->ctx, color_bytes(x))))
         return -1;
     memset(x->t.color, 0, color_bytes(x));
     return 0;
@@ -175,7 +163,7 @@ static int fuse_batch(struct fusing *x, const struct batch *b)
         return -1;
     for (int a = 0; a < 3; a++) /* the volume's end, or that of its blocks */
         n[a] = (t->blocks ? t->blocks->n[a] * FUSE_BLOCK + size[a] - 1 : t->plan->dim[a] + size[a] - 1) / size[a];
-    if (!x->scratch && !(x->scratch = take_large(x->ctx, scratch_bytes(x))))
+    if (!x->scratch && !(x->scratch = cpu_take_large(x->ctx, scratch_bytes(x))))
         return -1;
 #pragma omp parallel for num_threads(x->ctx->threads) schedule(dynamic, 1) reduction(+ : updates)
     for (int64_t i = 0; i < n[0] * n[1] * n[2]; i++) {
@@ -251,8 +239,8 @@ static int take_volume(struct fusing *x, struct recon_volume *v)
     v->beyond = 1;
     if (x->t.blocks && blocks_list(x->ctx, &x->grid, v))
         return -1;
-    x->t.tsdf = v->tsdf = take_large(x->ctx, n * 4);
-    x->t.weight = v->weight = v->tsdf ? take_large(x->ctx, n * 4) : NULL;
+    x->t.tsdf = v->tsdf = cpu_take_large(x->ctx, n * 4);
+    x->t.weight = v->weight = v->tsdf ? cpu_take_large(x->ctx, n * 4) : NULL;
     return v->weight ? 0 : -1;
 }
 
@@ -299,7 +287,7 @@ static int finish_color(struct fusing *x, struct recon_volume *v)
 
     if (!x->t.color)
         return 0;
-    if (!(v->rgb = take_large(x->ctx, x->t.samples * 3)))
+    if (!(v->rgb = cpu_take_large(x->ctx, x->t.samples * 3)))
         return -1;
 #pragma omp parallel for num_threads(x->ctx->threads) schedule(static)
     for (uint64_t i = 0; i < n; i++) {
