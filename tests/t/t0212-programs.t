@@ -12,7 +12,7 @@ loader_list() {
 elf_list() {
     "$dump" "$1" | tail -n +2 | cut -f1,2 | awk -F'\t' -v OFS='\t' '$2 ~ /\/ld(-linux|64)[^\/]*$/ { $1 = $2 } { print }'
 }
-for p in bash git gdb python3 perl gcc cc1 sbatch recon-run recon-probe; do
+for p in bash git gdb python3 perl gcc "$(gcc -print-prog-name=cc1 2>/dev/null)" sbatch recon-run "$abs_top_builddir/libexec/recon/recon-probe"; do
     f=$(command -v "$p") || { skip "$p is not here"; continue; }
     case $p in
     python3) f=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null) || { skip 'python3 does not run'; continue; } ;;

@@ -30,7 +30,7 @@ END
 # with the CUDA module built, every node but h1 sees the toolkit that it was built with
 tree=$T/cuda; mkdir "$tree"
 cudart=$(recon-check --libs "$abs_top_builddir/lib/recon/cuda.so" 2>/dev/null | sed -n 's/^libcudart\.so[.0-9]* => *\(\/.*\)/\1/p')
-[ -z "$cudart" ] || tree=$(realpath "$(dirname "$cudart")/..")
+[ -z "$cudart" ] || tree=$(realpath "$(dirname "$(realpath "$cudart")")/..") # a link in /usr/local/lib may lead there
 case $tree in /usr/local/cuda* | /opt/* | "$T"/*) ;; *) cudart= tree=$T/cuda ;; esac
 tap 0 'the cluster starts' "$cluster" start --cuda "$tree" --cuda-tree "$tree" --without-cuda h1 "$C"
 eval "$("$cluster" env "$C")"
