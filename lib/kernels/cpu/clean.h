@@ -2,12 +2,13 @@
 #ifndef KERNELS_CPU_CLEAN_H
 #define KERNELS_CPU_CLEAN_H
 
+#include "kernels/clean_plan.h"
 #include "kernels/cpu/mesh_cpu.h"
 
 struct clean {
     struct recon_ctx *ctx;
     struct recon_mesh m;
-    uint64_t merged, degenerate, repeated, non_manifold, split, turned, small, unused;
+    struct clean_counts n;
 };
 
 /* A vertex whose faces form several fans becomes one a fan. */

@@ -73,10 +73,7 @@ static int find_fans(struct clean *c, uint32_t *corner, uint8_t *fans, uint64_t 
     for (uint32_t h = 0; h < 3 * t.faces; h++)
         *ret += t.edge_of[h] != TOPO_NONE && corner[h] == h && fans[t.index[h]] > 1;
     topo_release(c->ctx, &t);
-    if (c->m.vertices + *ret < UINT32_MAX)
-        return 0;
-    return c->ctx->host->fail(c->ctx, CODE_DATA, NULL, "mesh", "%llu vertices and a copy for each of %llu fans are more than %u",
-                              (unsigned long long)c->m.vertices, (unsigned long long)*ret, UINT32_MAX);
+    return clean_copies_fit(c->ctx, c->m.vertices, *ret);
 }
 
 int clean_fans(struct clean *c)
@@ -93,12 +90,12 @@ int clean_fans(struct clean *c)
         rc = copies ? 0 : -1;
     }
     if (rc == 0 && more)
-        c->split = part_fans(c, corner, fans, to, copies);
+        c->n.split = part_fans(c, corner, fans, to, copies);
     host->free(c->ctx, corner);
     host->free(c->ctx, to);
     host->free(c->ctx, fans);
     if (rc == 0 && more)
-        rc = grow(c, copies, c->split);
+        rc = grow(c, copies, c->n.split);
     host->free(c->ctx, copies);
     return rc;
 }

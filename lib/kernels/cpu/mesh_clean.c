@@ -1,23 +1,7 @@
 #include "config.h"
 #include "kernels/cpu/clean.h"
 
-#include <math.h>
 #include <stdlib.h>
-
-static uint32_t hash_place(const float *p)
-{
-    uint64_t h = 0;
-
-    for (int i = 0; i < 3; i++) {
-        float x = p[i] + 0.0f; /* -0 is 0 */
-        uint32_t bits;
-
-        memcpy(&bits, &x, 4);
-        h = (h ^ bits) * 0x9e3779b97f4a7c15ull;
-        h ^= h >> 29;
-    }
-    return (uint32_t)(h ^ h >> 32);
-}
 
 /* faces name the first vertex at their place */
 static int merge(struct clean *c)
@@ -34,18 +18,17 @@ static int merge(struct clean *c)
         memset(slot, 0xff, 4 * size);
         for (uint32_t v = 0; v < n; v++) {
             const float *p = m->xyz + 3 * (uint64_t)v;
-            uint64_t i = hash_place(p) & (size - 1);
+            uint64_t i = clean_hash(p) & (size - 1);
 
-            for (; slot[i] != UINT32_MAX; i = (i + 1) & (size - 1)) {
-                const float *q = m->xyz + 3 * (uint64_t)slot[i];
-
-                if (p[0] == q[0] && p[1] == q[1] && p[2] == q[2])
-                    break;
-            }
+            to[v] = v;
+            if (!clean_same_place(p, p))
+                continue; /* no number: equal to none, and many would stand behind each other */
+            while (slot[i] != UINT32_MAX && !clean_same_place(p, m->xyz + 3 * (uint64_t)slot[i]))
+                i = (i + 1) & (size - 1);
             if (slot[i] == UINT32_MAX)
                 slot[i] = v;
             to[v] = slot[i];
-            c->merged += slot[i] != v;
+            c->n.merged += slot[i] != v;
         }
         for (uint64_t i = 0; i < 3 * m->faces; i++)
             m->index[i] = to[m->index[i]];
@@ -67,45 +50,12 @@ static uint64_t drop_faces(struct recon_mesh *m, const uint8_t *gone)
     return n - k;
 }
 
-static void mark_degenerate(const struct recon_mesh *m, uint8_t *gone)
-{
-    double n[3];
-
-    for (uint64_t f = 0; f < m->faces; f++) {
-        gone[f] = face_degenerate(m->index + 3 * f);
-        if (!gone[f]) {
-            face_cross(m, f, n);
-            gone[f] = n[0] == 0 && n[1] == 0 && n[2] == 0;
-        }
-    }
-}
-
-static double area_of(const struct recon_mesh *m, uint32_t f)
-{
-    double n[3];
-
-    face_cross(m, f, n);
-    return n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
-}
-
-struct sized {
-    double area;
-    uint32_t face;
-};
-
-static int by_area(const void *a, const void *b)
-{
-    const struct sized *x = a, *y = b;
-
-    return x->area != y->area ? (x->area < y->area ? -1 : 1) : x->face < y->face ? -1 : x->face > y->face;
-}
-
 /* Edge by edge in their order: the faces of least area, then of lowest number, go until two are left. A face that goes
  * only lowers the count of others, so once over all edges is enough. */
 static int mark_non_manifold(struct clean *c, const struct topo *t, uint8_t *gone)
 {
     uint32_t widest = 0;
-    struct sized *s;
+    struct clean_sized *s;
 
     for (uint32_t e = 0; e < t->edges; e++)
         widest = topo_count(t, e) > widest ? topo_count(t, e) : widest;
@@ -113,18 +63,15 @@ static int mark_non_manifold(struct clean *c, const struct topo *t, uint8_t *gon
         return -1;
     memset(gone, 0, c->m.faces);
     for (uint32_t e = 0; e < t->edges; e++) {
-        uint32_t left = 0;
+        uint32_t n = topo_count(t, e);
 
-        for (uint32_t i = t->first[e]; topo_count(t, e) > 2 && i < t->first[e + 1]; i++) {
-            uint32_t f = t->half[i] / 3;
+        for (uint32_t i = 0; n > 2 && i < n; i++) {
+            uint32_t f = t->half[t->first[e] + i] / 3;
 
-            if (!gone[f])
-                s[left++] = (struct sized){ area_of(&c->m, f), f };
+            s[i] = (struct clean_sized){ clean_size(&c->m, f), f, e };
         }
-        if (left > 2)
-            qsort(s, left, sizeof(*s), by_area);
-        for (uint32_t i = 0; i + 2 < left; i++)
-            gone[s[i].face] = 1;
+        if (n > 2)
+            clean_thin(s, n, gone);
     }
     c->ctx->host->free(c->ctx, s);
     return 0;
@@ -136,61 +83,6 @@ static void turn_face(uint32_t *v)
 
     v[1] = v[2];
     v[2] = x;
-}
-
-/* A face's half-edges by the numbers of their edges, whichever way the face is turned: of the lowest, then up and around. */
-static uint32_t first_edge(const struct topo *t, uint32_t f)
-{
-    uint32_t best = 3 * f;
-
-    for (uint32_t h = 3 * f + 1; h < 3 * f + 3; h++)
-        best = t->edge_of[h] < t->edge_of[best] ? h : best;
-    return best;
-}
-
-static uint32_t next_edge(const struct topo *t, uint32_t h)
-{
-    uint32_t a = topo_next(h), b = topo_prev(h);
-
-    if (t->edge_of[a] > t->edge_of[h] && t->edge_of[b] > t->edge_of[h])
-        return t->edge_of[a] < t->edge_of[b] ? a : b;
-    return t->edge_of[a] > t->edge_of[b] ? a : b;
-}
-
-/* One part that is joined by edges of two faces: turned as its first face, then outward if it is closed. */
-static void orient_part(struct clean *c, const struct topo *t, uint32_t seed, uint8_t *turn, uint32_t *stack)
-{
-    uint32_t n = 0, top = 0;
-    double volume = 0;
-    bool closed = true, flip;
-
-    stack[top++] = seed;
-    turn[seed] = 2;
-    while (n < top) { /* the stack keeps what was taken: the part's faces */
-        uint32_t f = stack[n++];
-        const float *a = c->m.xyz + 3 * (uint64_t)t->index[3 * f];
-        double x[3];
-
-        face_cross(&c->m, f, x);
-        volume += (turn[f] == 3 ? -1 : 1) * ((double)a[0] * x[0] + (double)a[1] * x[1] + (double)a[2] * x[2]);
-        for (uint32_t i = 0, h = first_edge(t, f); i < 3; i++, h = next_edge(t, h)) {
-            uint32_t e = t->edge_of[h], k, same;
-
-            if (e == TOPO_NONE || topo_count(t, e) != 2) {
-                closed = closed && e != TOPO_NONE && topo_count(t, e) != 1;
-                continue;
-            }
-            k = t->half[t->first[e]] == h ? t->half[t->first[e] + 1] : t->half[t->first[e]];
-            same = t->index[k] == t->index[h];
-            if (turn[k / 3] == 0) {
-                turn[k / 3] = (uint8_t)(2 + ((turn[f] & 1) ^ same));
-                stack[top++] = k / 3;
-            }
-        }
-    }
-    flip = closed && volume < 0;
-    for (uint32_t i = 0; i < top; i++)
-        turn[stack[i]] = (uint8_t)(turn[stack[i]] ^ flip);
 }
 
 static int orient(struct clean *c)
@@ -205,11 +97,11 @@ static int orient(struct clean *c)
         memset(turn, 0, c->m.faces);
         for (uint32_t f = 0; f < c->m.faces; f++)
             if (turn[f] == 0)
-                orient_part(c, &t, f, turn, stack);
+                clean_orient_part(&c->m, &t, f, turn, stack);
         for (uint64_t f = 0; f < c->m.faces; f++)
             if (turn[f] == 3) {
                 turn_face(c->m.index + 3 * f);
-                c->turned++;
+                c->n.turned++;
             }
     }
     topo_release(c->ctx, &t);
@@ -270,7 +162,7 @@ static int drop_parts(struct clean *c, const struct recon_value *p, uint8_t *gon
         rc = choose_parts(c, set, count, p);
         for (uint64_t f = 0; rc == 0 && f < m->faces; f++)
             gone[f] = count[set_root(set, m->index[3 * f])] == 0;
-        c->small = rc == 0 ? drop_faces(m, gone) : 0;
+        c->n.small = rc == 0 ? drop_faces(m, gone) : 0;
     }
     c->ctx->host->free(c->ctx, set);
     c->ctx->host->free(c->ctx, count);
@@ -299,7 +191,7 @@ static int drop_unused(struct clean *c)
     }
     for (uint64_t i = 0; i < 3 * m->faces; i++)
         m->index[i] = to[m->index[i]];
-    c->unused = m->vertices - k;
+    c->n.unused = m->vertices - k;
     m->vertices = k;
     c->ctx->host->free(c->ctx, to);
     return 0;
@@ -318,7 +210,7 @@ static int drop_by_edges(struct clean *c, bool repeated, uint8_t *gone)
         rc = mark_non_manifold(c, &t, gone);
     topo_release(c->ctx, &t);
     if (rc == 0)
-        *(repeated ? &c->repeated : &c->non_manifold) = drop_faces(&c->m, gone);
+        *(repeated ? &c->n.repeated : &c->n.non_manifold) = drop_faces(&c->m, gone);
     return rc;
 }
 
@@ -327,8 +219,9 @@ static int steps(struct clean *c, const struct recon_value *p, uint8_t *gone)
     if (p[MESH_CLEAN_MERGE].i && merge(c))
         return -1;
     if (p[MESH_CLEAN_DEGENERATE].i) {
-        mark_degenerate(&c->m, gone);
-        c->degenerate = drop_faces(&c->m, gone);
+        for (uint64_t f = 0; f < c->m.faces; f++)
+            gone[f] = clean_degenerate(&c->m, f);
+        c->n.degenerate = drop_faces(&c->m, gone);
     }
     if (p[MESH_CLEAN_REPEATED].i && drop_by_edges(c, true, gone))
         return -1;
@@ -387,47 +280,20 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     if (gone && indices_fit(ctx, m) == 0 && mesh_copy(ctx, m, !p[MESH_CLEAN_MERGE].i, true, &c.m) == 0)
         rc = steps(&c, p, gone);
     ctx->host->free(ctx, gone);
-    if (rc == 0 && c.m.faces == 0)
-        rc = ctx->host->fail(ctx, CODE_DATA, "empty-result", "mesh", "none of the %llu faces is left", (unsigned long long)m->faces);
+    if (rc == 0)
+        rc = clean_told(ctx, m->faces, c.m.faces, &c.n);
     if (rc) {
         mesh_free(ctx, &c.m);
         return -1;
     }
-    ctx->host->log(ctx, RECON_NOTE, NULL, "mesh",
-                   "%llu vertices merged; faces removed: %llu degenerate, %llu repeated, %llu at non-manifold edges, %llu in small "
-                   "components; %llu vertices added where fans met; %llu faces turned; %llu unused vertices removed",
-                   (unsigned long long)c.merged, (unsigned long long)c.degenerate, (unsigned long long)c.repeated,
-                   (unsigned long long)c.non_manifold, (unsigned long long)c.small, (unsigned long long)c.split, (unsigned long long)c.turned, (unsigned long long)c.unused);
-    cost_of(m, p, c.split, cost);
+    cost_of(m, p, c.n.split, cost);
     *(struct recon_mesh *)out[0] = c.m;
     return 0;
 }
 
-/* an octahedron with a wing at one edge, a repeated and a degenerate face, turned inward: all is mended */
 static int selftest(struct recon_ctx *ctx)
 {
-    float xyz[3 * (OCTA_V + 2)] = { 0 };
-    uint32_t index[3 * (OCTA_F + 3)];
-    struct recon_value p[9] = { { .i = 1 }, { .i = 1 }, { .i = 1 }, { .i = 1 }, { .i = 1 }, { .i = 0 }, { .i = 0 }, { .i = 1 }, { .i = 1 } };
-    struct recon_mesh m = { .vertices = OCTA_V + 2, .faces = OCTA_F + 3, .xyz = xyz, .index = index }, r = { 0 };
-    struct recon_cost cost = { 0 };
-    struct census c;
-    int rc;
-
-    golden_octahedron(xyz, index);
-    for (uint64_t f = 0; f < OCTA_F; f++)
-        turn_face(index + 3 * f);
-    xyz[3 * OCTA_V] = xyz[3 * OCTA_V + 1] = 0.6f; /* the wing's tip */
-    memcpy(index + 3 * OCTA_F, (uint32_t[]){ 0, 2, OCTA_V, 0, 2, 4, 3, 3, 5 }, 36);
-    rc = cpu_mesh_clean.run(ctx, (const void *[]){ &m, NULL }, p, (void *[]){ &r, NULL }, &cost);
-    if (rc == 0)
-        rc = mesh_census(ctx, &r, &c);
-    if (rc == 0 && (c.used != OCTA_V || c.vertices != OCTA_V || c.euler != 2 || c.border || c.non_manifold || c.turned ||
-                    fabs(c.volume - 4.0 / 3) > 1e-6))
-        rc = ctx->host->fail(ctx, CODE_INTERNAL, NULL, "mesh.clean", "self-test of 'mesh.clean': Euler characteristic %lld and volume %.6g, "
-                             "2 and 1.33333 are wanted", (long long)c.euler, c.volume);
-    mesh_free(ctx, &r);
-    return rc;
+    return golden_clean(ctx, &cpu_mesh_clean, NULL);
 }
 
 const struct recon_kernel cpu_mesh_clean = { RECON_KERNEL_ABI,  MESH_CLEAN_NAME, MESH_CLEAN_DOC, mesh_one_in, mesh_one_out,
