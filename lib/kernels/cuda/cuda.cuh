@@ -66,6 +66,15 @@ struct Scratch {
             held[n++] = p;
         return p;
     }
+    void give_back(void *p) /* before the end */
+    {
+        for (int i = 0; i < n; i++)
+            if (held[i] == p) {
+                held[i] = held[--n];
+                cuda_free(ctx, p);
+                return;
+            }
+    }
 };
 
 #endif

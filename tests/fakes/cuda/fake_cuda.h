@@ -178,6 +178,13 @@ static inline unsigned atomicOr(unsigned *p, unsigned v)
     *p |= v;
     return old;
 }
+static inline unsigned atomicCAS(unsigned *p, unsigned was, unsigned v)
+{
+    unsigned old = *p;
+
+    *p = old == was ? v : old;
+    return old;
+}
 template <typename T> static inline T atomicAdd(T *p, T v)
 {
     T old = *p;

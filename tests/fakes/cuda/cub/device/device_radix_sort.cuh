@@ -5,6 +5,12 @@
 #include <numeric>
 #include <vector>
 namespace cub {
+template <typename T> struct DoubleBuffer {
+    T *d_buffers[2];
+    int selector;
+    T *Current() { return d_buffers[selector]; }
+    T *Alternate() { return d_buffers[selector ^ 1]; }
+};
 struct DeviceRadixSort {
     template <typename K, typename V>
     static cudaError_t SortPairs(void *room, size_t &size, const K *in, K *out, const V *values, V *to, uint64_t n, int first, int last, cudaStream_t)
@@ -21,6 +27,21 @@ struct DeviceRadixSort {
             to[i] = values[order[i]];
         }
         return cudaSuccess;
+    }
+    /* What is left behind is not what came: the real one goes between both. */
+    template <typename K, typename V>
+    static cudaError_t SortPairs(void *room, size_t &size, DoubleBuffer<K> &key, DoubleBuffer<V> &value, uint64_t n, int first, int last, cudaStream_t queue)
+    {
+        fake_device device;
+        cudaError_t e = SortPairs(room, size, key.Current(), key.Alternate(), value.Current(), value.Alternate(), n, first, last, queue);
+
+        if (room) {
+            memset(key.Current(), 0x5a, n * sizeof(K));
+            memset(value.Current(), 0x5a, n * sizeof(V));
+            key.selector ^= 1;
+            value.selector ^= 1;
+        }
+        return e;
     }
     template <typename K> static cudaError_t SortKeys(void *room, size_t &size, const K *in, K *out, uint64_t n, int first, int last, cudaStream_t queue)
     {
