@@ -55,12 +55,14 @@ static void take_log(struct recon_ctx *c, enum recon_log level, const char *rule
     va_list ap;
 
     (void)object;
-    if (level != RECON_WARN)
+    if (level != RECON_WARN && level != RECON_NOTE)
         return;
-    t->warnings++;
-    snprintf(t->warned_rule, sizeof(t->warned_rule), "%s", rule ? rule : "");
+    if (level == RECON_WARN) {
+        t->warnings++;
+        snprintf(t->warned_rule, sizeof(t->warned_rule), "%s", rule ? rule : "");
+    }
     va_start(ap, fmt);
-    vsnprintf(t->warned, sizeof(t->warned), fmt, ap);
+    vsnprintf(level == RECON_WARN ? t->warned : t->noted, sizeof(t->noted), fmt, ap);
     va_end(ap);
 }
 
@@ -90,7 +92,7 @@ void test_ctx_init(struct test_ctx *t, const char *dataset, const char *out, int
 void test_ctx_reset(struct test_ctx *t)
 {
     t->code = t->warnings = 0;
-    t->rule[0] = t->object[0] = t->text[0] = t->warned[0] = t->warned_rule[0] = 0;
+    t->rule[0] = t->object[0] = t->text[0] = t->warned[0] = t->warned_rule[0] = t->noted[0] = 0;
 }
 
 void test_ctx_release(struct test_ctx *t)

@@ -11,6 +11,7 @@ struct test_ctx {
     char rule[64], object[256], text[1000];
     int warnings;
     char warned[1000], warned_rule[64]; /* the last warning */
+    char noted[1000];                   /* the last note */
     struct strv outputs;
     uint64_t live; /* allocations not yet freed */
     uint64_t bytes, peak; /* of them, and the most at a time; as large as malloc makes them */

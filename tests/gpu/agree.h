@@ -1,0 +1,46 @@
+/* tests/gpu/agree.h - what the parts of agree share: the two modules, one case, inputs made in place. */
+#ifndef TESTS_GPU_AGREE_H
+#define TESTS_GPU_AGREE_H
+
+#include "kernels/mesh_rows.h"
+#include "kernels/plan.h"
+#include "kernels/test/ctx.h"
+
+struct tally {
+    int cases, differ;
+    double share; /* most device memory that a case took, of what was said before it */
+    char first[1200];
+};
+
+extern bool agree_small;
+
+/* The defaults of a kernel's parameters; free with free(). */
+struct recon_value *agree_params(const char *kernel);
+/* Runs it twice on the first module and once on the other. Bytes must be the same, or floats at most so far apart; of refusals status and
+ * rule; warnings and notes; and a device must not take more memory than it said before. */
+void agree_one(struct tally *t, const char *kernel, const char *what, const void *const *in, const struct recon_value *params, double most);
+/* Its line; 1 when any differ. */
+int agree_told(const char *name, const struct tally *t);
+
+/* ---- inputs ---- */
+
+uint32_t agree_random(uint32_t *seed); /* 24 bits */
+float agree_uniform(uint32_t *seed);   /* -1 to 1 */
+/* Meshes: a sheet, shuffled, a ball, without faces, and ones whose faces repeat, turn, and name a vertex twice or none that is there. */
+void agree_each_mesh(void (*call)(const struct recon_mesh *, const char *));
+struct recon_mesh agree_mesh(uint64_t vertices, uint64_t faces); /* zeroes */
+struct recon_mesh agree_sheet(uint32_t n, uint32_t seed);        /* n x n vertices with colours */
+struct recon_mesh agree_ball(uint32_t n);                        /* closed */
+struct recon_mesh agree_garbage(uint32_t seed);
+void agree_shuffle(struct recon_mesh *m, uint32_t seed);
+void agree_free_mesh(struct recon_mesh *m);
+/* ties: whole numbers, many equal. Colours and normals go along. */
+struct recon_points agree_cloud(uint64_t n, uint32_t seed, bool ties);
+void agree_free_points(struct recon_points *p);
+
+/* ---- parts: each gives how many lines failed ---- */
+
+int agree_meshes(void);
+int agree_points(void);
+
+#endif

@@ -1,0 +1,57 @@
+/* Kernels that take a mesh. */
+#include "config.h"
+#include "agree.h"
+
+#include <stdlib.h>
+
+static struct tally smooth, normals, angles;
+
+static void smooth_one(const struct recon_mesh *m, const char *what)
+{
+    struct recon_value *p = agree_params(MESH_SMOOTH_NAME);
+    char name[80];
+
+    p[MESH_SMOOTH_ITERATIONS].i = 3;
+    for (int i = 0; i < 8; i++) {
+        p[MESH_SMOOTH_METHOD].i = i & 1;
+        p[MESH_SMOOTH_WEIGHTS].i = i >> 1 & 1;
+        p[MESH_SMOOTH_BORDER].i = i >> 2;
+        snprintf(name, sizeof(name), "%s, way %d", what, i);
+        agree_one(&smooth, MESH_SMOOTH_NAME, name, (const void *[]){ m, NULL }, p, 0);
+    }
+    free(p);
+    p = agree_params(MESH_NORMALS_NAME);
+    p[MESH_NORMALS_WEIGHT].i = MESH_NORMALS_AREA;
+    agree_one(&normals, MESH_NORMALS_NAME, what, (const void *[]){ m, NULL }, p, 0);
+    p[MESH_NORMALS_WEIGHT].i = MESH_NORMALS_ANGLE;
+    agree_one(&angles, MESH_NORMALS_NAME, what, (const void *[]){ m, NULL }, p, 1.2e-7);
+    free(p);
+}
+
+static struct tally signs, windings;
+
+static void sign_one(const struct recon_mesh *m, const char *what)
+{
+    struct recon_value *p = agree_params(CHECK_SIGN_NAME);
+    struct recon_points c = agree_cloud(agree_small ? 300 : 20000, 9, false);
+
+    for (uint64_t i = 0; i < c.n / 2 && m->vertices; i++) /* through vertices, along edges */
+        memcpy(c.xyz + 3 * i + 1, m->xyz + 3 * (i % m->vertices) + 1, 8 - 4 * (i & 1));
+    p[CHECK_SIGN_METHOD].i = CHECK_SIGN_PARITY;
+    agree_one(&signs, CHECK_SIGN_NAME, what, (const void *[]){ m, &c, NULL }, p, 0);
+    p[CHECK_SIGN_METHOD].i = CHECK_SIGN_WINDING;
+    if (m->faces < 2000 || agree_small)
+        agree_one(&windings, CHECK_SIGN_NAME, what, (const void *[]){ m, &c, NULL }, p, 0);
+    free(p);
+    agree_free_points(&c);
+}
+
+int agree_meshes(void)
+{
+    int rc;
+
+    agree_each_mesh(smooth_one);
+    rc = agree_told(MESH_SMOOTH_NAME, &smooth) + agree_told(MESH_NORMALS_NAME, &normals) + agree_told("  by angle", &angles);
+    agree_each_mesh(sign_one);
+    return rc + agree_told(CHECK_SIGN_NAME, &signs) + agree_told("  winding", &windings);
+}
