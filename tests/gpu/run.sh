@@ -90,7 +90,17 @@ for scene in room office objects columns; do
     row "scene '$scene': meshes" $? "$got"
 done
 
-# 6. meshes and points: the same bytes as the host's and the plain form's
+# 6. frames to a mesh that is checked, cleaned, filled and simplified: every file of both devices the same
+clean='--pipeline rgbd-to-clean-mesh --set fuse.voxel=0.02'
+for device in cpu cuda; do
+    ran "kitchen cleaned on $device" "$run" $clean --dataset "$data/rgbd-kitchen" --device $device --out "$out/clean-$device" &&
+        cp "$out/log" "$out/clean-$device.txt"
+done
+diff -r "$out/clean-cpu" "$out/clean-cuda" >"$out/clean.diff" 2>&1
+row 'kitchen cleaned and simplified' $? "$(head -n 1 "$out/clean.diff" | cut -c1-100) $(ls "$out/clean-cuda" 2>/dev/null | tr '\n' ' ')"
+cat "$out/clean-cuda.txt"
+
+# 7. meshes and points: the same bytes as the host's and the plain form's
 agree=$build/tests/gpu/agree
 [ -x "$agree" ] || make -C "$build" tests/gpu/agree >"$out/make.log" 2>&1 || { echo "cannot build $agree" >&2; exit 70; }
 for other in cpu ref; do
@@ -100,7 +110,7 @@ for other in cpu ref; do
     cat "$out/agree-$other.txt"
 done
 
-# 7. NVIDIA's checker, where it is: memory, races in shared memory, what was never written
+# 8. NVIDIA's checker, where it is: memory, races in shared memory, what was never written
 checker=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 for tool in memcheck racecheck initcheck; do
     [ -n "$checker" ] || { echo "-       compute-sanitizer is not here"; break; }
@@ -112,7 +122,7 @@ for tool in memcheck racecheck initcheck; do
     row "compute-sanitizer $tool, meshes" $? "$(grep 'SUMMARY' "$out/$tool-agree.txt" | tail -n 1 | cut -c1-100)"
 done
 
-# 8. times: the kitchen at 2 cm, five times in one process
+# 9. times: the kitchen at 2 cm, five times in one process
 for device in cuda cpu; do
     n=5; [ $device = cpu ] && n=2
     "$run" --pipeline rgbd-to-mesh --dataset "$data/rgbd-kitchen" --device $device --repeat $n --out "$out/time-$device" \
