@@ -33,6 +33,7 @@ struct fuse_plan {
     double reach;   /* metres; samples farther along the optical axis are left alone; INFINITY: none is */
 };
 enum { FUSE_BLOCK = 16 };            /* samples along a block's side */
+#define FUSE_NEAR 1e-2 /* metres; nvblox's weight is 1 up to there */
 #define FUSE_SMALL ((uint64_t)1 << 30) /* bytes up to which layout 'auto' takes the dense form, where it fits */
 /* frames may be NULL when bounds are given. dim = ceil((top - low) / voxel - 1e-9), low as compat has it.
  * Refused: a box without volume, unknown bounds, more than 2^40 voxels, an axis above 2^20 samples. */
@@ -49,8 +50,8 @@ uint64_t fuse_bytes(const struct fuse_plan *plan);
 uint64_t fuse_block_bytes(const struct fuse_plan *plan, uint64_t n);
 /* plan_volume_fits() for the dense form, with the other as a remedy. */
 int fuse_fits(struct recon_ctx *ctx, const struct fuse_plan *plan, uint64_t need, uint64_t free_bytes, const char *where);
-/* For recon_module.elsewhere of a device that has the dense form of 'recon' and 'tsdf-fusion' alone: 1 with why, or 0. free_bytes:
- * of the device; besides: what it takes beside the volume. */
+/* For recon_module.elsewhere of a device that has the dense form alone: 1 with why, or 0. free_bytes: of the device; besides: what
+ * it takes beside the volume. */
 int fuse_elsewhere(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params, uint64_t besides,
                    uint64_t free_bytes, char *why, size_t size);
 

@@ -138,10 +138,6 @@ int fuse_elsewhere(struct recon_ctx *ctx, const struct recon_frames *frames, con
 {
     struct fuse_plan p;
 
-    if (params[FUSE_COMPAT].i > FUSE_COMPAT_TSDF_FUSION) {
-        snprintf(why, size, "it has no form of compat '%s'", params[FUSE_COMPAT].i == FUSE_COMPAT_OPEN3D ? "open3d" : "nvblox");
-        return 1;
-    }
     if (params[FUSE_LAYOUT].i == FUSE_BLOCKS) {
         snprintf(why, size, "it has no form of layout 'blocks'");
         return 1;

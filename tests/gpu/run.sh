@@ -71,6 +71,23 @@ if [ -f "$data/rgbd-kitchen/tsdf_ref_4cm.npz" ] && [ -f "$out/cuda-4/volume.npz"
     row 'kitchen 4 cm: against the oracle' $? "$got"
 fi
 
+# what others mean by a volume, and colours or none: the same files
+# alike NAME SETTINGS...: volume, mesh and picture of both devices
+alike() {
+    name=$1; shift
+    for device in cpu cuda; do
+        ran "$name on $device" "$run" --pipeline "$here/kitchen.conf" --dataset "$data/rgbd-kitchen" --device $device --out "$out/alike-$device" \
+            --set fuse.voxel=0.03 "$@" || return
+    done
+    diff -r "$out/alike-cpu" "$out/alike-cuda" >"$out/log" 2>&1
+    row "$name: same files" $? "$(head -n 1 "$out/log")"
+    rm -rf "$out/alike-cpu" "$out/alike-cuda"
+}
+for compat in recon open3d nvblox; do
+    alike "kitchen, compat $compat" --set fuse.compat=$compat
+    alike "kitchen, compat $compat, no colour" --set fuse.compat=$compat --set fuse.color=false
+done
+
 # 4. the same bits from run to run
 if [ -f "$out/cuda-2/mesh.ply" ]; then
     ran 'kitchen 2 cm again' "$run" --pipeline "$here/kitchen.conf" --dataset "$data/rgbd-kitchen" --device cuda \

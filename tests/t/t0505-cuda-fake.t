@@ -28,15 +28,34 @@ for scene in room objects; do
     diff -r mesh-cpu mesh-cuda >out 2>&1 && ok 'the same mesh and picture' || not_ok 'the same mesh and picture' "$(cat out)"
     rm -rf scan-* mesh-*
 done
-# what the module leaves to the CPU: volumes in blocks, and the meanings of others
-for how in layout=blocks compat=open3d compat=nvblox; do
+# what the module leaves to the CPU: volumes in blocks
+for device in cpu cuda; do
+    tap 0 "layout=blocks on $device" run --pipeline scene-to-mesh --device $device --out "mesh-$device" $small --set scene.frames=5 \
+        --set fuse.voxel=0.1 --set fuse.layout=blocks --set preview.width=40 --set preview.height=30 --events "$T/events-$device"
+done
+if grep '"kernel":"tsdf.fuse"' events-cuda | grep -q '"device":"cpu"'; then ok 'the fusion runs on the CPU'; else not_ok 'the fusion runs on the CPU' "$(cat events-cuda)"; fi
+diff -r mesh-cpu mesh-cuda >out 2>&1 && ok '... the same mesh' || not_ok '... the same mesh' "$(cat out)"
+rm -rf mesh-* events-*
+# volumes by every meaning, with colours and without, on frames with noise: a picture's last columns and rows, and depths beyond reach
+cat >fuse.conf <<'C'
+version = 1;
+steps = ( { name = "scene"; kernel = "scene.render_rgbd"; params = { frames = 5; width = 96; height = 72; noise = 1.0; scene = "columns"; }; },
+          { name = "fuse"; kernel = "tsdf.fuse"; params = { voxel = 0.15; }; },
+          { name = "keep"; kernel = "volume.write"; } );
+C
+# fused NAME SETTINGS...: the same volume on both devices, fused where it is asked for
+fused() {
+    name=$1; shift
     for device in cpu cuda; do
-        tap 0 "$how on $device" run --pipeline scene-to-mesh --device $device --out "mesh-$device" $small --set scene.frames=5 \
-            --set fuse.voxel=0.1 --set fuse.$how --set preview.width=40 --set preview.height=30 --events "$T/events-$device"
+        tap 0 "$name on $device" run --pipeline ./fuse.conf --device $device --out fuse-$device --events "$T/events-$device" "$@"
     done
-    if grep '"kernel":"tsdf.fuse"' events-cuda | grep -q '"device":"cpu"'; then ok 'the fusion runs on the CPU'; else not_ok 'the fusion runs on the CPU' "$(cat events-cuda)"; fi
-    diff -r mesh-cpu mesh-cuda >out 2>&1 && ok '... the same mesh' || not_ok '... the same mesh' "$(cat out)"
-    rm -rf mesh-* events-*
+    if grep '"kernel":"tsdf.fuse"' events-cuda | grep -q '"device":"cuda:0"'; then ok "... fused on the device"; else not_ok "... fused on the device" "$(cat events-cuda)"; fi
+    diff -r fuse-cpu fuse-cuda >out 2>&1 && ok '... the same volume' || not_ok '... the same volume' "$(cat out)"
+    rm -rf fuse-* events-*
+}
+for compat in recon tsdf-fusion open3d nvblox; do
+    fused "compat $compat" --set fuse.compat=$compat
+    fused "compat $compat, no colour, few weights" --set fuse.compat=$compat --set fuse.color=false --set fuse.weight_max=1.5
 done
 # marching cubes with its other options on a noisy volume: ambiguous cells, padding, occupancy
 cat >odd.conf <<'C'

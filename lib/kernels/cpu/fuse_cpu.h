@@ -43,7 +43,6 @@ struct fuse_target {
     bool fresh;       /* nothing is written yet: the first batch fills every sample */
     const struct blocks *blocks; /* which samples the arrays hold; NULL: all */
 };
-#define FUSE_NEAR 1e-2 /* metres; nvblox's weight is 1 up to there */
 enum { FUSE_COLORS = 3 * FUSE_SIDE * FUSE_SIDE * FUSE_ALONG };
 KERN_HD uint64_t fuse_parts(uint32_t n, uint32_t size)
 {

@@ -5,7 +5,8 @@
  *   fuse     blocks take tiles from the list; each thread holds one voxel in registers over the frames that see it
  * The arithmetic of a voxel is cpu/tsdf_fuse.c's, operation by operation and frame by frame, so that volumes are equal
  * bit by bit (the module is compiled without contraction to fma). Decisions are made in float where its error cannot
- * change them, and in double elsewhere: see near_grid(). */
+ * change them, and in double elsewhere: see near_grid(). Values are always those of double where the frame's weight depends on the
+ * distance (nvblox). */
 #include <cstring>
 #include <ctime>
 #include "copier.h"
@@ -84,8 +85,8 @@ uint32_t tiles_along(const uint32_t dim[3], uint32_t *y, uint32_t *z)
 {
     uint64_t n;
 
-    *y = (dim[1] + ROWS - 1) / ROWS;
-    *z = (dim[2] + ALONG - 1) / ALONG;
+    *y = (dim[1] + dense::ROWS - 1) / dense::ROWS;
+    *z = (dim[2] + dense::ALONG - 1) / dense::ALONG;
     n = (uint64_t)dim[0] * *y * *z;
     return n > 0x7fffffff ? 0 : (uint32_t)n; /* 0: too many */
 }
@@ -270,6 +271,12 @@ int fusing::take_color()
     return t.color ? cuda_ok(ctx, cudaMemsetAsync(t.color, 0, plan->voxels * 6, cuda_stream(ctx)), "cudaMemset") : -1;
 }
 
+template <typename F> void fuse_into(const volume &t, const view *views, int n, const work &w, unsigned grid, cudaStream_t queue)
+{
+    cull<F><<<blocks_of(w.tiles, THREADS / 32), THREADS, 0, queue>>>(t, views, n, w);
+    fuse_tiles<F><<<grid, THREADS, 0, queue>>>(t, views, n, w);
+}
+
 int fusing::launch(half &h, int n)
 {
     cudaStream_t queue = cuda_stream(ctx);
@@ -284,8 +291,10 @@ int fusing::launch(half &h, int n)
         cuda_ok(ctx, cudaMemsetAsync(w.listed, 0, (BATCH + 2) * 4, queue), "cudaMemset"))
         return -1;
     measure<<<(unsigned)n * STRIPS, THREADS, 0, queue>>>(h.d_views, (uint32_t)pixels, w);
-    cull<<<blocks_of(w.tiles, THREADS / 32), THREADS, 0, queue>>>(t, h.d_views, n, w);
-    fuse_tiles<<<grid, THREADS, 0, queue>>>(t, h.d_views, n, w);
+    if (plan->compat == FUSE_COMPAT_NVBLOX)
+        fuse_into<dense_weighted>(t, h.d_views, n, w, grid, queue);
+    else
+        fuse_into<dense>(t, h.d_views, n, w, grid, queue);
     if (cuda_launched(ctx, "fusing") || cuda_ok(ctx, cudaEventRecord(h.event[2], queue), "cudaEventRecord"))
         return -1;
     cost->copied_bytes += n * sizeof(view);
@@ -414,6 +423,7 @@ int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *
     memcpy(x.t.origin, plan.origin, sizeof(plan.origin));
     x.t.voxel = plan.voxel;
     x.t.truncation = plan.truncation;
+    x.t.reach = plan.reach;
     x.t.most = plan.weight_max > 0 ? (float)plan.weight_max : INFINITY;
     rc = x.start_up() || x.all() || x.count_updates() || take_color(ctx, x.t, v, plan.voxels) ? -1 : 0;
     x.end();

@@ -7,13 +7,22 @@
 
 namespace {
 
-enum { BATCH = 32, ALONG = 32, ROWS = 8, THREADS = ALONG * ROWS, RESIDENT = 4, STRIPS = 16 };
+enum { BATCH = 32, THREADS = 256, RESIDENT = 4, STRIPS = 16 };
+
+/* A tile is one x, ROWS samples along y and ALONG along z: a thread each. WEIGHTED: the frame's weight falls with the distance, and
+ * means are cut off, not values, as nvblox has it. */
+struct dense {
+    enum { ROWS = 8, ALONG = 32, WEIGHTED = 0 };
+};
+struct dense_weighted {
+    enum { ROWS = 8, ALONG = 32, WEIGHTED = 1 };
+};
 
 struct volume {
     float *tsdf, *weight;
     uint16_t *color; /* running mean in 1/256, or NULL */
     uint32_t dim[3];
-    double origin[3], voxel, truncation;
+    double origin[3], voxel, truncation, reach;
     float most; /* of the weight */
 };
 /* One frame of a batch on the device. */
@@ -87,18 +96,18 @@ __device__ void row_start(const volume &t, const struct fuse_view &v, uint32_t i
 struct corner {
     uint32_t i, j, k;
 };
-__device__ corner corner_of(const work &w, uint32_t id)
+template <typename F> __device__ corner corner_of(const work &w, uint32_t id)
 {
     uint32_t slab = id / w.tiles_z, i = slab / w.tiles_y;
-    corner c = { i, (slab - i * w.tiles_y) * ROWS, (id - slab * w.tiles_z) * ALONG };
+    corner c = { i, (slab - i * w.tiles_y) * F::ROWS, (id - slab * w.tiles_z) * F::ALONG };
 
     return c;
 }
 
-/* Whether a tile (one x, ROWS rows, ALONG samples of each) can meet what the frame sees. Each plane of the view is
+/* Whether a tile can meet what the frame sees. Each plane of the view is
  * linear: its largest value over the tile is that at the first corner and the steps along y and z that raise it. The
  * slack is far above rounding. */
-__device__ bool tile_seen(const volume &t, const struct fuse_view &v, double zmax, const corner &c)
+template <typename F> __device__ bool tile_seen(const volume &t, const struct fuse_view &v, double zmax, const corner &c)
 {
     double s[3], dy[3], dz[3], left = v.cx + 0.5, right = v.width - 0.5 - v.cx, top = v.cy + 0.5,
            bottom = v.height - 0.5 - v.cy;
@@ -106,8 +115,8 @@ __device__ bool tile_seen(const volume &t, const struct fuse_view &v, double zma
     row_start(t, v, c.i, c.j, s);
     for (int a = 0; a < 3; a++) {
         s[a] += c.k * (v.r[3 * a + 2] * t.voxel);
-        dy[a] = v.r[3 * a + 1] * t.voxel * (ROWS - 1);
-        dz[a] = v.r[3 * a + 2] * t.voxel * (ALONG - 1);
+        dy[a] = v.r[3 * a + 1] * t.voxel * (F::ROWS - 1);
+        dz[a] = v.r[3 * a + 2] * t.voxel * (F::ALONG - 1);
     }
     auto most = [&](double x, double y, double z) {
         return x * s[0] + y * s[1] + z * s[2] + fmax(x * dy[0] + y * dy[1] + z * dy[2], 0.0) +
@@ -117,7 +126,7 @@ __device__ bool tile_seen(const volume &t, const struct fuse_view &v, double zma
            most(-v.fx, 0, right) >= -1e-3 && most(0, v.fy, top) >= -1e-3 && most(0, -v.fy, bottom) >= -1e-3;
 }
 
-__global__ void __launch_bounds__(THREADS) cull(volume t, const view *frames, int n, work w)
+template <typename F> __global__ void __launch_bounds__(THREADS) cull(volume t, const view *frames, int n, work w)
 {
     uint32_t lane = threadIdx.x % 32, id = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, seen;
     bool mine = false;
@@ -125,7 +134,7 @@ __global__ void __launch_bounds__(THREADS) cull(volume t, const view *frames, in
     if (id >= w.tiles)
         return;
     if ((int)lane < n)
-        mine = tile_seen(t, frames[lane].v, (double)__uint_as_float(w.farthest[lane]) + t.truncation, corner_of(w, id));
+        mine = tile_seen<F>(t, frames[lane].v, fmin((double)__uint_as_float(w.farthest[lane]) + t.truncation, t.reach), corner_of<F>(w, id));
     seen = __ballot_sync(0xffffffffu, mine);
     if (lane == 0 && seen) {
         tile listed = { id, seen };
@@ -142,7 +151,7 @@ struct quick {
     const float *depth;
     const uint8_t *color;
     float step[3], cx, cy, wide, high, margin;
-    int32_t width;
+    int32_t stride;
 };
 __device__ void quick_of(const volume &t, const view &f, quick *q)
 {
@@ -158,7 +167,7 @@ __device__ void quick_of(const volume &t, const view &f, quick *q)
     q->wide = (float)v.width;
     q->high = (float)v.height;
     q->margin = (float)(v.width + v.height + v.fx + v.fy + fabs(v.cx) + fabs(v.cy)) * 0x1p-20f;
-    q->width = (int32_t)v.width;
+    q->stride = (int32_t)v.stride;
 }
 __device__ bool near_grid(float u, float w, float margin)
 {
@@ -176,7 +185,7 @@ __device__ int32_t exact_pixel(const volume &t, const struct fuse_view &v, const
     w = v.fy * (start[1] + at * (v.r[5] * t.voxel)) / zc + v.cy;
     if (!(u > -0.5 && u < v.width - 0.5 && w > -0.5 && w < v.height - 0.5))
         return -1;
-    return (int32_t)(w + 0.5) * (int32_t)v.width + (int32_t)(u + 0.5);
+    return (int32_t)(w + 0.5) * (int32_t)v.stride + (int32_t)(u + 0.5);
 }
 
 /* a / b correctly rounded, inv = 1 / b correctly rounded (Markstein 1990: a faithful quotient and one more step); a is 0
@@ -209,10 +218,43 @@ __device__ void update(const volume &t, const uint8_t *color, int32_t pixel, flo
     h.w = w1 < t.most ? w1 : t.most;
 }
 
+/* own: the frame's weight */
+__device__ void update_weighted(const volume &t, const uint8_t *color, int32_t pixel, float s, float own, held &h)
+{
+    float w1 = h.w + own, mean = (h.tsdf * h.w + s * own) / w1;
+
+    if (t.color && color)
+        for (int c = 0; c < 3; c++)
+            h.color[c] = (uint16_t)((h.color[c] * h.w + color[3 * (size_t)pixel + c] * 256.0f * own) / w1 + 0.5f);
+    h.tsdf = mean < -1 ? -1 : mean > 1 ? 1 : mean;
+    h.w = w1 < t.most ? w1 : t.most;
+}
+
+/* What a frame has to say of a voxel. */
+struct said {
+    int32_t pixel;
+    float value, own;
+};
+
+/* The distance d - z over the truncation, at most 1; or as it is, with its weight. False: too far in front of the voxel, or the
+ * voxel out of reach. */
+template <typename F> __device__ bool exact_value(const volume &t, float d, double z, said *ret)
+{
+    double exact = d - z, part = exact * (1 / t.truncation);
+
+    if (exact < -t.truncation || (F::WEIGHTED && !(z <= t.reach)))
+        return false;
+    ret->value = !F::WEIGHTED && part > 1 ? 1 : (float)part;
+    if (F::WEIGHTED)
+        ret->own = (float)(z > FUSE_NEAR ? 1 / (z * z) : 1);
+    return true;
+}
+
 /* Whether the frame has a depth for the voxel, not too far in front of it: the value to fuse. local: of the voxel in its
  * tile; row: camera coordinates at the tile's row, at: of the voxel along it from `start` on. */
+template <typename F>
 __device__ bool value_of(const volume &t, const view &f, const quick &q, const float row[3], float local,
-                         const double start[3], double at, int32_t *ret_pixel, float *ret)
+                         const double start[3], double at, said *ret)
 {
     float z = fmaf(local, q.step[2], row[2]), d, s, doubt, trunc = (float)t.truncation, safe = 8 * (float)t.voxel;
     int32_t pixel;
@@ -225,7 +267,7 @@ __device__ bool value_of(const volume &t, const view &f, const quick &q, const f
 
         if (u < -q.margin || w < -q.margin || u > q.wide + q.margin || w > q.high + q.margin)
             return false;
-        pixel = near_grid(u, w, q.margin) ? exact_pixel(t, f.v, start, at) : (int32_t)w * q.width + (int32_t)u;
+        pixel = near_grid(u, w, q.margin) ? exact_pixel(t, f.v, start, at) : (int32_t)w * q.stride + (int32_t)u;
     } else {
         pixel = exact_pixel(t, f.v, start, at);
     }
@@ -236,30 +278,23 @@ __device__ bool value_of(const volume &t, const view &f, const quick &q, const f
     doubt = 2e-6f * (fabsf(z) + d + 4 * safe);
     if (!(d > 0) || s < -trunc - doubt)
         return false;
-    *ret_pixel = pixel;
-    *ret = 1;
-    if (s <= trunc + doubt) {
-        double exact = d - (start[2] + at * (f.v.r[8] * t.voxel)), part = exact * (1 / t.truncation);
-
-        if (exact < -t.truncation)
-            return false;
-        *ret = part > 1 ? 1 : (float)part;
-    }
-    return true;
+    ret->pixel = pixel;
+    ret->value = 1;
+    return (!F::WEIGHTED && s > trunc + doubt) || exact_value<F>(t, d, start[2] + at * (f.v.r[8] * t.voxel), ret);
 }
 
+template <typename F>
 __device__ uint32_t fuse_voxel(const volume &t, const view *frames, const quick *quicks, uint32_t seen, uint64_t at,
-                               uint32_t k, const double (*start)[ROWS][3], const float (*row)[ROWS][3])
+                               uint32_t k, const double (*start)[F::ROWS][3], const float (*row)[F::ROWS][3])
 {
-    uint32_t changed = 0, r = threadIdx.x / ALONG;
+    uint32_t changed = 0, r = threadIdx.x / F::ALONG;
     held h = { 0, 0, { 0, 0, 0 } };
 
     for (; seen; seen &= seen - 1) {
         int f = __ffs((int)seen) - 1;
-        int32_t pixel;
-        float s;
+        said s;
 
-        if (!value_of(t, frames[f], quicks[f], row[f][r], (float)(threadIdx.x % ALONG), start[f][r], k, &pixel, &s))
+        if (!value_of<F>(t, frames[f], quicks[f], row[f][r], (float)(threadIdx.x % F::ALONG), start[f][r], k, &s))
             continue;
         if (!changed) {
             h.tsdf = t.tsdf[at];
@@ -267,7 +302,10 @@ __device__ uint32_t fuse_voxel(const volume &t, const view *frames, const quick 
             for (int c = 0; c < 3 && t.color; c++)
                 h.color[c] = t.color[3 * at + c];
         }
-        update(t, quicks[f].color, pixel, s, h);
+        if (F::WEIGHTED)
+            update_weighted(t, quicks[f].color, s.pixel, s.value, s.own, h);
+        else
+            update(t, quicks[f].color, s.pixel, s.value, h);
         changed++;
     }
     if (changed) {
@@ -279,18 +317,28 @@ __device__ uint32_t fuse_voxel(const volume &t, const view *frames, const quick 
     return changed;
 }
 
-__global__ void __launch_bounds__(THREADS, RESIDENT) fuse_tiles(volume t, const view *frames, int n, work w)
+/* Row r of a tile: where the volume's row begins, in double; the tile's first sample, scaled as the quick way wants it. */
+__device__ void begin_row(const volume &t, const struct fuse_view &v, const corner &c, uint32_t r, double start[3], float row[3])
+{
+    double scale[3] = { v.fx, v.fy, 1 };
+
+    row_start(t, v, c.i, c.j + r, start);
+    for (int a = 0; a < 3; a++)
+        row[a] = (float)(scale[a] * (start[a] + c.k * (v.r[3 * a + 2] * t.voxel)));
+}
+
+template <typename F> __global__ void __launch_bounds__(THREADS, RESIDENT) fuse_tiles(volume t, const view *frames, int n, work w)
 {
     typedef cub::BlockReduce<uint32_t, THREADS> Reduce;
     __shared__ typename Reduce::TempStorage scratch;
     __shared__ view views[BATCH];
     __shared__ quick quicks[BATCH];
-    __shared__ double start[BATCH][ROWS][3];
-    __shared__ float row[BATCH][ROWS][3];
+    __shared__ double start[BATCH][F::ROWS][3];
+    __shared__ float row[BATCH][F::ROWS][3];
     __shared__ uint32_t mine;
-    uint32_t changed = 0, sum, listed = *w.listed, f = threadIdx.x / ROWS, r = threadIdx.x % ROWS;
+    uint32_t changed = 0, sum, listed = *w.listed, r = threadIdx.x % F::ROWS;
 
-    static_assert(BATCH * ROWS == THREADS, "a thread a row of a frame");
+    static_assert(F::ALONG * F::ROWS == THREADS && THREADS % F::ROWS == 0, "a thread a voxel of a tile, rows are shared out evenly");
     if ((int)threadIdx.x < n) {
         views[threadIdx.x] = frames[threadIdx.x];
         quick_of(t, views[threadIdx.x], &quicks[threadIdx.x]);
@@ -302,20 +350,15 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) fuse_tiles(volume t, const 
         if (mine >= listed)
             break;
         tile now = w.list[mine];
-        corner c = corner_of(w, now.id);
-        uint32_t k = c.k + threadIdx.x % ALONG, j = c.j + threadIdx.x / ALONG;
+        corner c = corner_of<F>(w, now.id);
+        uint32_t k = c.k + threadIdx.x % F::ALONG, j = c.j + threadIdx.x / F::ALONG;
 
-        if (now.seen >> f & 1) {
-            const struct fuse_view &v = views[f].v;
-            double scale[3] = { v.fx, v.fy, 1 };
-
-            row_start(t, v, c.i, c.j + r, start[f][r]);
-            for (int a = 0; a < 3; a++)
-                row[f][r][a] = (float)(scale[a] * (start[f][r][a] + c.k * (v.r[3 * a + 2] * t.voxel)));
-        }
+        for (uint32_t f = threadIdx.x / F::ROWS; f < BATCH; f += THREADS / F::ROWS)
+            if (now.seen >> f & 1)
+                begin_row(t, views[f].v, c, r, start[f][r], row[f][r]);
         __syncthreads();
         if (k < t.dim[2] && j < t.dim[1])
-            changed += fuse_voxel(t, views, quicks, now.seen, ((uint64_t)c.i * t.dim[1] + j) * t.dim[2] + k, k, start, row);
+            changed += fuse_voxel<F>(t, views, quicks, now.seen, ((uint64_t)c.i * t.dim[1] + j) * t.dim[2] + k, k, start, row);
         __syncthreads();
     }
     sum = Reduce(scratch).Sum(changed);
