@@ -2,26 +2,25 @@
 #include "base/base.h"
 #include "kernels/mesh_plan.h"
 #include "kernels/plan.h"
+#include "kernels/tree_sum.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 static void measure(const struct recon_mesh *m, struct census *c)
 {
-    for (uint64_t f = 0; f < m->faces; f++) {
-        const float *a = m->xyz + 3 * (uint64_t)m->index[3 * f];
-        double n[3], twice;
+    struct tree_sum area = { 0 }, volume = { 0 };
 
-        if (face_degenerate(m->index + 3 * f)) {
-            c->degenerate++;
-            continue;
-        }
-        face_cross(m, f, n);
-        twice = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
-        c->zero_area += !(twice > 0);
-        c->area += twice / 2;
-        c->volume += ((double)a[0] * n[0] + (double)a[1] * n[1] + (double)a[2] * n[2]) / 6;
+    for (uint64_t f = 0; f < m->faces; f++) {
+        struct face_size z = face_size(m, f);
+
+        c->degenerate += z.degenerate;
+        c->zero_area += z.none;
+        tree_add(&area, z.area);
+        tree_add(&volume, z.volume);
     }
+    c->area = tree_end(&area);
+    c->volume = tree_end(&volume);
 }
 
 static void count_edges(const struct topo *t, struct census *c)
@@ -189,17 +188,13 @@ int census_report(struct recon_ctx *ctx, const struct recon_value *p, const stru
     return require(ctx, p, c);
 }
 
-int census_selftest(struct recon_ctx *ctx, const struct recon_kernel *k)
+int census_selftest(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device)
 {
     static const struct recon_value p[] = { [MESH_CHECK_FILE] = { .s = "" }, [MESH_CHECK_REQUIRE] = { .i = MESH_CHECK_CLOSED } };
     float xyz[3 * OCTA_V];
     uint32_t index[3 * OCTA_F];
     struct recon_mesh m = { .vertices = OCTA_V, .faces = OCTA_F, .xyz = xyz, .index = index };
-    struct recon_cost cost = { 0 };
-    void *out[] = { NULL };
 
     golden_octahedron(xyz, index);
-    if (k->run(ctx, (const void *[]){ &m, NULL }, p, out, &cost))
-        return -1;
-    return cost.items == OCTA_F ? 0 : ctx->host->fail(ctx, CODE_INTERNAL, NULL, k->name, "self-test of '%s': not all faces are seen", k->name);
+    return golden_run(ctx, k, device, (const void *[]){ &m, NULL }, p, (void *[]){ NULL });
 }

@@ -120,13 +120,33 @@ struct census {
     uint64_t components;      /* joined by vertices */
     uint64_t borders;         /* joined parts of the border */
     int64_t euler;            /* used - edges + (faces - degenerate) */
-    double area, volume;      /* volume: signed, of what is closed */
+    double area, volume;      /* volume: signed, of what is closed; both summed as tree_sum.h says */
 };
+/* A face's share; nothing of one that names a vertex twice. */
+struct face_size {
+    double area, volume;
+    bool degenerate, none; /* none: of no area */
+};
+KERN_HD struct face_size face_size(const struct recon_mesh *m, uint64_t f)
+{
+    const float *a = m->xyz + 3 * (uint64_t)m->index[3 * f];
+    struct face_size z = { 0, 0, face_degenerate(m->index + 3 * f), false };
+    double n[3], twice;
+
+    if (z.degenerate)
+        return z;
+    face_cross(m, f, n);
+    twice = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+    z.none = !(twice > 0);
+    z.area = twice / 2;
+    z.volume = ((double)a[0] * n[0] + (double)a[1] * n[1] + (double)a[2] * n[2]) / 6;
+    return z;
+}
 int mesh_census(struct recon_ctx *ctx, const struct recon_mesh *m, struct census *ret);
 /* Tells it: JSON file, notes and warnings; refuses what params require. */
 int census_report(struct recon_ctx *ctx, const struct recon_value *params, const struct census *c);
 int census_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
-int census_selftest(struct recon_ctx *ctx, const struct recon_kernel *kernel);
+int census_selftest(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
 
 int indices_fit(struct recon_ctx *ctx, const struct recon_mesh *m); /* refuses one out of range */
 /* A copy of a mesh: arrays as they are, normals and colours only when asked. */

@@ -34,7 +34,7 @@ const struct recon_param points_write_params[] = {
 };
 
 /* ---- meshes ---- */
-const struct recon_port mesh_check_in[] = { { "mesh", RECON_MESH, RECON_PORT_HOST, "" }, END_PORT };
+const struct recon_port mesh_check_in[] = { { "mesh", RECON_MESH, 0, "" }, END_PORT };
 const struct recon_port mesh_check_out[] = { END_PORT };
 const struct recon_param mesh_check_params[] = {
     { "file", "", "census as JSON below the output folder; empty: none", "mesh-check.json", RECON_TEXT, 0, 0, 0 },

@@ -26,9 +26,11 @@ union slot {
 struct said { /* by a run */
     int rc, code;
     char rule[64], text[1000], warned[1000], noted[1000];
+    struct str files; /* what it wrote */
 };
 
 static struct side A, B;
+static char folder[] = "/tmp/agree-XXXXXX"; /* for files */
 bool agree_small;
 
 static void open_side(struct side *s, const char *path)
@@ -40,7 +42,7 @@ static void open_side(struct side *s, const char *path)
         exit(70);
     }
     s->m = dlsym(so, "recon_module");
-    test_ctx_init(&s->t, NULL, "/tmp", (int)sysconf(_SC_NPROCESSORS_ONLN));
+    test_ctx_init(&s->t, NULL, folder, (int)sysconf(_SC_NPROCESSORS_ONLN));
     if (s->m->device && s->m->device->open(&s->t.ctx, 0)) {
         fprintf(stderr, "agree: %s: %s\n", path, s->t.text);
         exit(70);
@@ -53,6 +55,28 @@ struct recon_value *agree_params(const char *kernel)
 }
 
 /* ---- one case ---- */
+
+/* The files of a run, one after the other; they are removed. */
+static struct str take_files(struct side *s)
+{
+    struct str all = { 0 };
+
+    for (size_t i = 0; i < s->t.outputs.n; i++) {
+        struct str one = { 0 };
+        struct err err = { 0 };
+
+        if (file_read(s->t.outputs.v[i], 1 << 30, &one, &err)) {
+            fprintf(stderr, "agree: %s\n", err.text);
+            exit(74);
+        }
+        str_addf(&all, "%s\n", s->t.outputs.v[i]);
+        str_addn(&all, one.s, one.len);
+        str_release(&one);
+        unlink(s->t.outputs.v[i]);
+    }
+    strv_release(&s->t.outputs);
+    return all;
+}
 
 static void run_on(struct side *s, const struct recon_kernel *k, const void *const *in, const struct recon_value *p, union slot out[2], struct said *ret)
 {
@@ -68,6 +92,7 @@ static void run_on(struct side *s, const struct recon_kernel *k, const void *con
     memcpy(ret->text, s->t.text, sizeof(ret->text));
     memcpy(ret->warned, s->t.warned, sizeof(ret->warned));
     memcpy(ret->noted, s->t.noted, sizeof(ret->noted));
+    ret->files = take_files(s);
 }
 
 /* What a run took on a device, of what was said before it; inputs apart. 0: nothing was said, or there is no device. */
@@ -128,6 +153,11 @@ static bool same_slots(const struct recon_kernel *k, union slot x[2], union slot
     return true;
 }
 
+static bool same_text(const struct str *a, const struct str *b)
+{
+    return a->len == b->len && (a->len == 0 || memcmp(a->s, b->s, a->len) == 0);
+}
+
 /* NULL: they agree, else how they do not. again: the second run on the first side. */
 static const char *differ(const struct recon_kernel *k, union slot a[2], union slot again[2], union slot b[2], const struct said s[3], double most)
 {
@@ -139,6 +169,8 @@ static const char *differ(const struct recon_kernel *k, union slot a[2], union s
         return "another refusal";
     if (!s[0].rc && !same_slots(k, a, b, most))
         return "other bytes";
+    if (!same_text(&s[0].files, &s[1].files) || !same_text(&s[0].files, &s[2].files))
+        return "other files";
     if (!str_eq(s[0].warned, s[2].warned))
         return "another warning";
     return str_eq(s[0].noted, s[2].noted) ? NULL : "another note";
@@ -167,6 +199,8 @@ void agree_one(struct tally *t, const char *kernel, const char *what, const void
     free_slots(&A, k, a);
     free_slots(&A, k, again);
     free_slots(&B, k, b);
+    for (int i = 0; i < 3; i++)
+        str_release(&s[i].files);
 }
 
 int agree_told(const char *name, const struct tally *t)
@@ -189,10 +223,15 @@ int main(int argc, char **argv)
         return 64;
     }
     agree_small = argc > 3 && str_eq(argv[3], "--small");
+    if (!mkdtemp(folder)) {
+        perror(folder);
+        return 73;
+    }
     open_side(&A, argv[1]);
     open_side(&B, argv[2]);
     for (size_t i = 0; i < COUNT(parts); i++)
         failed += parts[i]();
+    rmdir(folder);
     if (A.t.live || B.t.live)
         printf("FAILED  memory: %llu and %llu allocations are left\n", (unsigned long long)A.t.live, (unsigned long long)B.t.live), failed++;
     return failed != 0;

@@ -17,7 +17,7 @@ extern bool agree_small;
 /* The defaults of a kernel's parameters; free with free(). */
 struct recon_value *agree_params(const char *kernel);
 /* Runs it twice on the first module and once on the other. Bytes must be the same, or floats at most so far apart; of refusals status and
- * rule; warnings and notes; and a device must not take more memory than it said before. */
+ * rule; files, warnings and notes; and a device must not take more memory than it said before. */
 void agree_one(struct tally *t, const char *kernel, const char *what, const void *const *in, const struct recon_value *params, double most);
 /* Its line; 1 when any differ. */
 int agree_told(const char *name, const struct tally *t);
@@ -26,11 +26,12 @@ int agree_told(const char *name, const struct tally *t);
 
 uint32_t agree_random(uint32_t *seed); /* 24 bits */
 float agree_uniform(uint32_t *seed);   /* -1 to 1 */
-/* Meshes: a sheet, shuffled, a ball, without faces, and ones whose faces repeat, turn, and name a vertex twice or none that is there. */
+/* Meshes: a sheet, shuffled, a ball, a book, without faces, and ones whose faces repeat, turn, and name a vertex twice or none that is there. */
 void agree_each_mesh(void (*call)(const struct recon_mesh *, const char *));
 struct recon_mesh agree_mesh(uint64_t vertices, uint64_t faces); /* zeroes */
 struct recon_mesh agree_sheet(uint32_t n, uint32_t seed);        /* n x n vertices with colours */
 struct recon_mesh agree_ball(uint32_t n);                        /* closed */
+struct recon_mesh agree_book(uint32_t pages, uint32_t seed);     /* faces at one edge, either way; half of them repeat others */
 struct recon_mesh agree_garbage(uint32_t seed);
 void agree_shuffle(struct recon_mesh *m, uint32_t seed);
 void agree_free_mesh(struct recon_mesh *m);

@@ -120,6 +120,21 @@ struct recon_mesh agree_garbage(uint32_t seed)
     return m;
 }
 
+struct recon_mesh agree_book(uint32_t pages, uint32_t seed)
+{
+    struct recon_mesh m = agree_mesh(pages + 2, 2ull * pages);
+
+    for (uint32_t i = 0; i < 3 * m.vertices; i++)
+        m.xyz[i] = agree_uniform(&seed);
+    for (uint32_t i = 0; i < 2 * pages; i++) {
+        uint32_t v[3] = { 0, 1, 2 + (i < pages ? i : agree_random(&seed) % pages) }, turn = agree_random(&seed);
+
+        for (uint32_t k = 0; k < 3; k++)
+            m.index[3 * i + k] = v[(turn & 1 ? k : 2 - k) % 3];
+    }
+    return m;
+}
+
 void agree_each_mesh(void (*call)(const struct recon_mesh *, const char *))
 {
     struct recon_mesh m = agree_sheet(agree_small ? 40 : 500, 1);
@@ -131,6 +146,9 @@ void agree_each_mesh(void (*call)(const struct recon_mesh *, const char *))
     agree_free_mesh(&m);
     m = agree_ball(agree_small ? 30 : 300);
     call(&m, "ball");
+    agree_free_mesh(&m);
+    m = agree_book(agree_small ? 50 : 300, 5);
+    call(&m, "book");
     agree_free_mesh(&m);
     m = agree_mesh(5, 0);
     call(&m, "no faces");

@@ -28,6 +28,21 @@ static void smooth_one(const struct recon_mesh *m, const char *what)
     free(p);
 }
 
+static struct tally checks;
+
+static void check_one(const struct recon_mesh *m, const char *what)
+{
+    struct recon_value *p = agree_params(MESH_CHECK_NAME);
+    char name[80];
+
+    for (int i = MESH_CHECK_NOTHING; i <= MESH_CHECK_CLOSED; i++) {
+        p[MESH_CHECK_REQUIRE].i = i;
+        snprintf(name, sizeof(name), "%s, required %d", what, i);
+        agree_one(&checks, MESH_CHECK_NAME, name, (const void *[]){ m, NULL }, p, 0);
+    }
+    free(p);
+}
+
 static struct tally signs, windings;
 
 static void sign_one(const struct recon_mesh *m, const char *what)
@@ -52,6 +67,8 @@ int agree_meshes(void)
 
     agree_each_mesh(smooth_one);
     rc = agree_told(MESH_SMOOTH_NAME, &smooth) + agree_told(MESH_NORMALS_NAME, &normals) + agree_told("  by angle", &angles);
+    agree_each_mesh(check_one);
+    rc += agree_told(MESH_CHECK_NAME, &checks);
     agree_each_mesh(sign_one);
     return rc + agree_told(CHECK_SIGN_NAME, &signs) + agree_told("  winding", &windings);
 }

@@ -101,7 +101,8 @@ printf 'newmtl a\nKd 1 0 0\n' >ball.mtl
 cat >ball.conf <<'C'
 version = 1;
 steps = ( { name = "read"; kernel = "mesh.read"; }, { name = "smooth"; kernel = "mesh.smooth"; params = { iterations = 2; }; },
-          { name = "normals"; kernel = "mesh.normals"; }, { name = "save"; kernel = "mesh.write"; params = { file = "ball.obj"; }; } );
+          { name = "normals"; kernel = "mesh.normals"; }, { name = "check"; kernel = "mesh.check"; },
+          { name = "save"; kernel = "mesh.write"; params = { file = "ball.obj"; }; } );
 C
 for device in cpu cuda; do
     tap 0 "a mesh with materials on $device" run --pipeline ./ball.conf --dataset ball.obj --device $device --out ball-$device
@@ -110,4 +111,5 @@ done
 diff -r ball-cpu ball-cuda >out 2>&1 && ok 'the same files' || not_ok 'the same files' "$(cat out)"
 has ball-cuda/ball.obj 'f 2/1/2 4/2/4 5/3/5' 'with texture coordinates'
 has ball-cuda/ball.obj 'usemtl a' 'and materials'
+has ball-cuda/mesh-check.json '"euler": 2' 'and a census'
 finish

@@ -14,7 +14,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 
 static int selftest(struct recon_ctx *ctx)
 {
-    return census_selftest(ctx, &cpu_mesh_check);
+    return census_selftest(ctx, &cpu_mesh_check, NULL);
 }
 
 const struct recon_kernel cpu_mesh_check = { RECON_KERNEL_ABI,  MESH_CHECK_NAME, MESH_CHECK_DOC, mesh_check_in, mesh_check_out,

@@ -6,7 +6,7 @@
 
 namespace {
 
-enum { THREADS = 256 };
+enum { THREADS = 256, FEW = 32 }; /* FEW: faces at an edge that are looked through one by one */
 
 /* What is used while edges are found: two buffers of each, between which the sort goes. */
 struct sorting {
@@ -59,6 +59,90 @@ __global__ void __launch_bounds__(THREADS) deal_edges(cuda_topo t, const uint32_
         t.first[number[i] - 1] = (uint32_t)i;
     if (i < n)
         t.edge_of[t.half[i]] = i < t.halves ? number[i] - 1 : TOPO_NONE;
+}
+
+/* ---- fans ---- */
+
+/* Each half-edge with the first of its edge: corners at the same vertex join. */
+__global__ void __launch_bounds__(THREADS) join_fans(cuda_topo t, uint32_t *corner)
+{
+    uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+
+    if (i >= t.halves)
+        return;
+    uint32_t h = t.half[i], g = t.half[t.first[t.edge_of[h]]];
+    bool same = t.index[h] == t.index[g];
+
+    if (g == h)
+        return;
+    sets_join(corner, h, same ? g : topo_next(g));
+    sets_join(corner, topo_next(h), same ? topo_next(g) : g);
+}
+
+__global__ void __launch_bounds__(THREADS) count_fans(cuda_topo t, uint32_t *corner, uint32_t *fans)
+{
+    uint64_t h = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+
+    if (h >= 3 * t.faces || t.edge_of[h] == TOPO_NONE)
+        return;
+    uint32_t root = sets_find(corner, (uint32_t)h);
+
+    corner[h] = root;
+    if (root == h)
+        atomicAdd(&fans[t.index[h]], 1u);
+}
+
+/* ---- repeated faces: those with the same three vertices share their lowest edge and the vertex opposite ---- */
+
+/* The lowest half-edge by number of edge, or TOPO_NONE. */
+__device__ __forceinline__ uint32_t lowest_edge(const cuda_topo &t, uint64_t f)
+{
+    uint32_t h = (uint32_t)(3 * f);
+
+    for (uint32_t k = 3 * (uint32_t)f + 1; k < 3 * (uint32_t)f + 3; k++)
+        h = t.edge_of[k] < t.edge_of[h] ? k : h;
+    return t.edge_of[h] == TOPO_NONE ? TOPO_NONE : h;
+}
+
+/* wide: set to 1 when an edge has more than a few faces; then the result is not whole. */
+__global__ void __launch_bounds__(THREADS) look_back(cuda_topo t, uint8_t *repeated, uint32_t *wide)
+{
+    uint64_t f = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+
+    if (f >= t.faces)
+        return;
+    uint32_t h = lowest_edge(t, f);
+    uint8_t is = 0;
+
+    if (h != TOPO_NONE && topo_count(t, t.edge_of[h]) > FEW) {
+        *wide = 1; /* whoever does it */
+    } else if (h != TOPO_NONE) {
+        uint32_t apex = t.index[topo_prev(h)];
+
+        for (const uint32_t *g = t.half + t.first[t.edge_of[h]]; *g < h && !is; g++)
+            is = t.index[topo_prev(*g)] == apex;
+    }
+    repeated[f] = is;
+}
+
+__global__ void __launch_bounds__(THREADS) face_keys(cuda_topo t, int bits, unsigned long long *key, uint32_t *face)
+{
+    uint64_t f = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+
+    if (f >= t.faces)
+        return;
+    uint32_t h = lowest_edge(t, f);
+
+    key[f] = h == TOPO_NONE ? t.edges << bits : (unsigned long long)t.edge_of[h] << bits | t.index[topo_prev(h)];
+    face[f] = (uint32_t)f;
+}
+
+__global__ void __launch_bounds__(THREADS) mark_equal(const unsigned long long *key, const uint32_t *face, uint64_t n, unsigned long long none, uint8_t *repeated)
+{
+    uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+
+    if (i < n)
+        repeated[face[i]] = i > 0 && key[i] == key[i - 1] && key[i] != none;
 }
 
 } // namespace
@@ -141,4 +225,63 @@ void cuda_topo_release(Scratch &scratch, struct cuda_topo *t)
     scratch.give_back(t->first);
     scratch.give_back(t->edge_of);
     t->half = t->first = t->edge_of = nullptr;
+}
+
+int cuda_topo_fans(struct recon_ctx *ctx, const struct cuda_topo *t, uint32_t *corner, uint32_t *fans)
+{
+    uint64_t n = 3 * t->faces, halves = t->halves;
+
+    if (cuda_count_up(ctx, corner, n) || cuda_ok(ctx, cudaMemsetAsync(fans, 0, 4 * t->vertices, cuda_stream(ctx)), "cudaMemset"))
+        return -1;
+    if (halves) {
+        join_fans<<<blocks_of(halves, THREADS), THREADS, 0, cuda_stream(ctx)>>>(*t, corner);
+        count_fans<<<blocks_of(n, THREADS), THREADS, 0, cuda_stream(ctx)>>>(*t, corner, fans);
+    }
+    return cuda_launched(ctx, "fans of a mesh");
+}
+
+/* However many faces an edge has: by sorting all of them. */
+static int sort_faces(struct recon_ctx *ctx, const struct cuda_topo *t, uint8_t *repeated)
+{
+    Scratch meanwhile(ctx);
+    cudaStream_t queue = cuda_stream(ctx);
+    uint64_t n = t->faces;
+    int bits = bits_of(t->vertices);
+    unsigned long long *key = meanwhile.take<unsigned long long>(n), *key2 = meanwhile.take<unsigned long long>(n);
+    uint32_t *face = meanwhile.take<uint32_t>(n), *face2 = meanwhile.take<uint32_t>(n);
+    cub::DoubleBuffer<unsigned long long> keys;
+    cub::DoubleBuffer<uint32_t> faces;
+
+    if (!key || !key2 || !face || !face2)
+        return -1;
+    face_keys<<<blocks_of(n, THREADS), THREADS, 0, queue>>>(*t, bits, key, face);
+    keys.selector = faces.selector = 0;
+    keys.d_buffers[0] = key;
+    keys.d_buffers[1] = key2;
+    faces.d_buffers[0] = face;
+    faces.d_buffers[1] = face2;
+    if (cuda_launched(ctx, "repeated faces") || cuda_cub(ctx, meanwhile, "repeated faces", [&](void *room, size_t &size) {
+            return cub::DeviceRadixSort::SortPairs(room, size, keys, faces, n, 0, bits + bits_of(t->edges), queue);
+        }))
+        return -1;
+    key = keys.Current();
+    face = faces.Current();
+    mark_equal<<<blocks_of(n, THREADS), THREADS, 0, queue>>>(key, face, n, t->edges << bits, repeated);
+    return cuda_launched(ctx, "repeated faces");
+}
+
+int cuda_topo_repeated(struct recon_ctx *ctx, const struct cuda_topo *t, uint8_t *repeated)
+{
+    Scratch meanwhile(ctx);
+    uint64_t n = t->faces;
+    uint32_t *wide, told = 0;
+
+    if (n == 0)
+        return 0;
+    if (!(wide = meanwhile.take<uint32_t>(1)) || cuda_ok(ctx, cudaMemsetAsync(wide, 0, 4, cuda_stream(ctx)), "cudaMemset"))
+        return -1;
+    look_back<<<blocks_of(n, THREADS), THREADS, 0, cuda_stream(ctx)>>>(*t, repeated, wide);
+    if (cuda_launched(ctx, "repeated faces") || cuda_read(ctx, &told, wide, 1))
+        return -1;
+    return told ? sort_faces(ctx, t, repeated) : 0;
 }

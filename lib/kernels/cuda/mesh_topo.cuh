@@ -19,6 +19,11 @@ int cuda_topo_build(struct recon_ctx *ctx, Scratch &scratch, const struct recon_
 void cuda_topo_release(Scratch &scratch, struct cuda_topo *t); /* gives the three back before scratch ends */
 uint64_t cuda_topo_bytes(uint64_t vertices, uint64_t faces);   /* at most, while it is built */
 
+/* corner, 3 * faces: the lowest of the corner's fan, itself where the face has no edges; fans, vertices: of how many fans each is. */
+int cuda_topo_fans(struct recon_ctx *ctx, const struct cuda_topo *t, uint32_t *corner, uint32_t *fans);
+/* repeated, faces: 1 where an earlier face has the same three vertices, else 0; waits. Takes at most 25 bytes a face and 16 MiB. */
+int cuda_topo_repeated(struct recon_ctx *ctx, const struct cuda_topo *t, uint8_t *repeated);
+
 static __device__ __forceinline__ uint32_t topo_count(const struct cuda_topo &t, uint32_t edge)
 {
     return t.first[edge + 1] - t.first[edge];
@@ -49,6 +54,16 @@ static __device__ __forceinline__ uint32_t sets_root(uint32_t *parent, uint32_t 
             p[i] = over;
         i = over;
     }
+    return i;
+}
+
+/* The same without a change, for who writes roots down meanwhile. */
+static __device__ __forceinline__ uint32_t sets_find(const uint32_t *parent, uint32_t i)
+{
+    const volatile uint32_t *p = parent;
+
+    for (uint32_t up = p[i]; up != i; up = p[i])
+        i = up;
     return i;
 }
 

@@ -197,22 +197,49 @@ static int count_vertices(struct recon_ctx *ctx, const struct recon_mesh *m, str
     return rc;
 }
 
-static void measure(const struct recon_mesh *m, struct census *c)
+/* numbers by 256, each block by halves, then the blocks' sums likewise (tree_sum.h) */
+static double sum_up(double *x, uint64_t n)
 {
+    for (; n > 1; n = (n + 255) / 256)
+        for (uint64_t b = 0; 256 * b < n; b++) {
+            double t[256];
+
+            for (uint64_t i = 0; i < 256; i++)
+                t[i] = 256 * b + i < n ? x[256 * b + i] : 0;
+            for (int half = 128; half > 0; half /= 2)
+                for (int i = 0; i < half; i++)
+                    t[i] += t[half + i];
+            x[b] = t[0];
+        }
+    return n ? x[0] + 0 : 0;
+}
+
+static int measure(struct recon_ctx *ctx, const struct recon_mesh *m, struct census *c)
+{
+    double *area = ctx->host->alloc(ctx, 16 * m->faces + 1), *volume;
+
+    if (!area)
+        return -1;
+    volume = area + m->faces;
     for (uint64_t f = 0; f < m->faces; f++) {
         const float *a = m->xyz + 3 * (uint64_t)m->index[3 * f];
         double n[3], twice;
 
         if (face_degenerate(m->index + 3 * f)) {
             c->degenerate++;
+            area[f] = volume[f] = 0;
             continue;
         }
         face_cross(m, f, n);
         twice = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
         c->zero_area += !(twice > 0);
-        c->area += twice / 2;
-        c->volume += ((double)a[0] * n[0] + (double)a[1] * n[1] + (double)a[2] * n[2]) / 6;
+        area[f] = twice / 2;
+        volume[f] = ((double)a[0] * n[0] + (double)a[1] * n[1] + (double)a[2] * n[2]) / 6;
     }
+    c->area = sum_up(area, m->faces);
+    c->volume = sum_up(volume, m->faces);
+    ctx->host->free(ctx, area);
+    return 0;
 }
 
 static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out, struct recon_cost *cost)
@@ -226,10 +253,9 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 
     (void)out;
     if (rc == 0 && (!(e = ref_edges(ctx, m, &n)) || !(uses = ctx->host->alloc(ctx, 4 * n + 4)) || !(sum = ctx->host->alloc(ctx, 4 * n + 4)) ||
-                    !(label = ctx->host->alloc(ctx, 4 * m->vertices + 4)) || count_repeated(ctx, m, &c)))
+                    !(label = ctx->host->alloc(ctx, 4 * m->vertices + 4)) || count_repeated(ctx, m, &c) || measure(ctx, m, &c)))
         rc = -1;
     if (rc == 0) {
-        measure(m, &c);
         count_edges(m, e, n, uses, sum, &c);
         c.components = parts(m, e, n, uses, false, label);
         c.borders = parts(m, e, n, uses, true, label);
@@ -246,7 +272,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 
 static int selftest(struct recon_ctx *ctx)
 {
-    return census_selftest(ctx, &ref_mesh_check);
+    return census_selftest(ctx, &ref_mesh_check, NULL);
 }
 
 const struct recon_kernel ref_mesh_check = { RECON_KERNEL_ABI,  MESH_CHECK_NAME, MESH_CHECK_DOC, mesh_check_in, mesh_check_out,

@@ -11,6 +11,7 @@
 #include "kernels/mesh_rows.h"
 #include "kernels/plan.h"
 #include "kernels/test/made.h"
+#include "kernels/tree_sum.h"
 
 static const struct recon_module *cpu, *ref;
 
@@ -214,6 +215,51 @@ static void refused(void **state)
         assert_int_equal(t.live, 0);
     }
     free_mesh(&m);
+}
+
+/* item t of a block once second halves of width and more are in the first */
+static double folded(const double *x, uint64_t n, uint64_t t, uint64_t width)
+{
+    if (width == TREE_BLOCK)
+        return t < n ? x[t] : 0;
+    return folded(x, n, t, 2 * width) + folded(x, n, t + width, 2 * width);
+}
+
+static double by_blocks(const double *x, uint64_t n)
+{
+    uint64_t blocks = (n + TREE_BLOCK - 1) / TREE_BLOCK;
+    double *sums, sum;
+
+    if (n < 2)
+        return n ? x[0] + 0 : 0;
+    sums = xcalloc(blocks, sizeof(*sums));
+    for (uint64_t b = 0; b < blocks; b++)
+        sums[b] = folded(x + TREE_BLOCK * b, n - TREE_BLOCK * b, 0, 1);
+    sum = by_blocks(sums, blocks);
+    free(sums);
+    return sum;
+}
+
+/* area and volume are summed in an order that any device can keep */
+static void sums(void **state)
+{
+    static const uint64_t sizes[] = { 0, 1, 2, 255, 256, 257, 511, 512, 65535, 65536, 65537, 65792, 131072, 200000 };
+    double *x = xcalloc(200000, sizeof(*x));
+
+    (void)state;
+    for (uint64_t i = 0; i < 200000; i++)
+        x[i] = (double)((i * 2654435761u) % 1000003) / 7 - 71428;
+    x[0] = -0.0;
+    for (size_t k = 0; k < COUNT(sizes); k++) {
+        struct tree_sum s = { 0 };
+        double got, want = by_blocks(x, sizes[k]);
+
+        for (uint64_t i = 0; i < sizes[k]; i++)
+            tree_add(&s, x[i]);
+        got = tree_end(&s);
+        assert_memory_equal(&got, &want, sizeof(got));
+    }
+    free(x);
 }
 
 /* ---- smooth, subdivide, normals ---- */
@@ -446,7 +492,7 @@ static void voxels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transformed), cmocka_unit_test(kept), cmocka_unit_test(references),  cmocka_unit_test(census),           cmocka_unit_test(refused),        cmocka_unit_test(smoothing),      cmocka_unit_test(subdivision),
+        cmocka_unit_test(transformed), cmocka_unit_test(kept), cmocka_unit_test(references),  cmocka_unit_test(census), cmocka_unit_test(sums), cmocka_unit_test(refused),        cmocka_unit_test(smoothing),      cmocka_unit_test(subdivision),
         cmocka_unit_test(normals),     cmocka_unit_test(points_references), cmocka_unit_test(sphere_normals), cmocka_unit_test(voxels),
     };
 
