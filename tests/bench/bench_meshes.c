@@ -67,9 +67,9 @@ static const char *count_text(uint64_t n, char text[32])
     return text;
 }
 
-/* ---- meshes: a sheet of n x n vertices, rows after each other ---- */
+/* ---- meshes: a sheet of n x n vertices, rows after each other; every 50 cells a hole of so many a side ---- */
 
-static int sheet(uint32_t n, struct recon_mesh *m)
+static int sheet(uint32_t n, uint32_t hole, struct recon_mesh *m)
 {
     uint32_t *f, seed = 1;
 
@@ -84,11 +84,15 @@ static int sheet(uint32_t n, struct recon_mesh *m)
         m->xyz[3 * i + 2] = uniform(&seed);
     }
     for (uint32_t i = 0; i + 1 < n; i++)
-        for (uint32_t j = 0; j + 1 < n; j++, f += 6) {
+        for (uint32_t j = 0; j + 1 < n; j++) {
             uint32_t a = i * n + j;
 
+            if ((i + 25) % 50 < hole && (j + 25) % 50 < hole)
+                continue;
             memcpy(f, (uint32_t[]){ a, a + n, a + 1, a + 1, a + n, a + n + 1 }, 24);
+            f += 6;
         }
+    m->faces = (uint64_t)(f - m->index) / 3;
     return to_device(RECON_MESH, m);
 }
 
@@ -132,11 +136,30 @@ static int time_normals(const struct recon_mesh *m, const char *size)
     return rc;
 }
 
+/* Floor: faces read, and the mesh written. */
+static int fill(uint32_t n, uint32_t hole, const char *remark)
+{
+    const struct recon_kernel *k = test_kernel(M, MESH_FILL_NAME);
+    struct recon_value *p = test_params(k);
+    struct recon_mesh m = { 0 };
+    struct call c = { k, { &m }, p };
+    struct times t;
+    char size[32], text[100];
+    int rc = sheet(n, hole, &m) || time_call(&c, &t);
+
+    snprintf(text, sizeof(text), "%s faces", count_text(m.faces, size));
+    if (rc == 0)
+        tell(k->name, text, &t, (24 * (double)m.vertices + 24 * (double)m.faces) / rate * 1e3, "bytes", remark);
+    golden_free(&T.ctx, M->device, RECON_MESH, &m);
+    free(p);
+    return rc;
+}
+
 static int meshes(uint32_t n)
 {
     struct recon_mesh m;
     char size[32], text[100];
-    int rc = sheet(n, &m);
+    int rc = sheet(n, 0, &m);
 
     snprintf(text, sizeof(text), "%s vertices", count_text((uint64_t)n * n, size));
     rc = rc || time_smooth(&m, text) || time_normals(&m, text);
@@ -284,6 +307,8 @@ int bench_meshes(uint64_t most)
 
     for (uint64_t n = most < 1 << 20 ? most : 1 << 20; n <= most && rc == 0; n *= 16)
         rc = meshes((uint32_t)sqrt((double)n)) || voxels(n);
+    for (uint32_t n = most < 1 << 20 ? 200 : 1001, i = 0; i < 2 && rc == 0; i++)
+        rc = fill(n, 5 * i, i ? "holes of 20 edges; the outer border stays" : "the outer border stays");
     return rc || farthest(most < 250000 ? most : 250000, most < 250000 ? 1000 : 4096) || (most > 1000000 && farthest(1000000, 4096)) ||
            signs(most < 1000000 ? most : 1000000, 100000);
 }

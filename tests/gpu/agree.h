@@ -42,6 +42,7 @@ void agree_free_points(struct recon_points *p);
 /* ---- parts: each gives how many lines failed ---- */
 
 int agree_meshes(void);
+int agree_fill(void);
 int agree_points(void);
 
 #endif
