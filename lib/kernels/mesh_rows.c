@@ -84,6 +84,8 @@ const struct recon_param mesh_simplify_params[] = {
     { "vertices", "", "wanted at most, of those in faces; 0: any number", "0", RECON_INT, 0, 4e9, 0 },
     { "max_error", "m", "root mean square distance of a new vertex from the planes of the faces it stands for, weighted by area; 0: any",
       "0", RECON_FLOAT, 0, 1e9, 0 },
+    { "method", "", "levels: edges of about equal error one after the other; rounds: many at once, for many threads and GPUs", "levels",
+      RECON_CHOICE, 0, 0, "levels|rounds" },
     END_PARAM,
 };
 const struct recon_param transform_params[] = {

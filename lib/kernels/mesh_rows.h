@@ -68,7 +68,8 @@ extern const struct recon_param mesh_normals_params[];
 
 #define MESH_SIMPLIFY_NAME "mesh.simplify"
 #define MESH_SIMPLIFY_DOC "Fewer triangles by collapsing edges of least quadric error; borders stay exactly"
-enum { MESH_SIMPLIFY_FACES, MESH_SIMPLIFY_VERTICES, MESH_SIMPLIFY_ERROR };
+enum { MESH_SIMPLIFY_FACES, MESH_SIMPLIFY_VERTICES, MESH_SIMPLIFY_ERROR, MESH_SIMPLIFY_METHOD };
+enum { MESH_SIMPLIFY_LEVELS, MESH_SIMPLIFY_ROUNDS };
 extern const struct recon_param mesh_simplify_params[];
 
 #define MESH_TRANSFORM_NAME "mesh.transform"

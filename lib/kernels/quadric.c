@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "kernels/curve.h"
 #include "kernels/mesh_plan.h"
-#include "kernels/quadric.h"
+#include "kernels/rounds.h"
 
 int simplify_check(struct recon_ctx *ctx, const struct recon_value *p)
 {
@@ -33,6 +33,16 @@ void simplify_tell(struct recon_ctx *ctx, const struct recon_value *p, uint64_t 
         ctx->host->log(ctx, RECON_WARN, "simplify-target-not-reached", "mesh",
                        "%llu faces and %llu vertices are left: no more can go without %sa change of borders or topology or a face turning over",
                        (unsigned long long)faces, (unsigned long long)vertices, bounded ? "an error above max_error, " : "");
+}
+
+uint64_t simplify_wanted(const struct recon_value *p, uint64_t faces, uint64_t vertices)
+{
+    uint64_t f = (uint64_t)p[MESH_SIMPLIFY_FACES].i, v = (uint64_t)p[MESH_SIMPLIFY_VERTICES].i;
+    uint64_t of_faces = f && faces > f ? (faces - f + 1) / 2 : 0, of_vertices = v && vertices > v ? vertices - v : 0;
+
+    if (f == 0 && v == 0)
+        return UINT64_MAX;
+    return of_faces > of_vertices ? of_faces : of_vertices;
 }
 
 static float scale_of(float side)
@@ -98,15 +108,16 @@ static uint64_t greatest(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-void simplify_cost(const struct recon_mesh *m, uint64_t edges, struct recon_cost *cost)
+void simplify_cost(const struct recon_mesh *m, const struct recon_value *p, uint64_t edges, struct recon_cost *cost)
 {
     uint64_t v = m->vertices, f = m->faces, face = 36 * f + 4 * v;       /* and the vertices' numbers */
     uint64_t sorting = greatest(20 * v, 12 * v + 12 * f);
     uint64_t finding = greatest(4 * v + 12 * f + topo_bytes(v, f), face + 48 * f + 64);
     uint64_t pairing = face + 24 * f + 4 * edges + v + 64;
     uint64_t working = face + 4 * edges + (1 + 64 + 3) * v;              /* a line of the cache, a state, a colour a vertex */
+    uint64_t rounds = p[MESH_SIMPLIFY_METHOD].i == MESH_SIMPLIFY_ROUNDS ? 4 * edges + 8 * v + 4 * v + 192 : 0;
 
-    cost->host_bytes = greatest(greatest(sorting, finding), greatest(pairing, working + greatest(edges + 64, 15 * v + 12 * f))) + 4096;
+    cost->host_bytes = greatest(greatest(sorting, finding), greatest(pairing, working + greatest(edges + 64 + rounds, 15 * v + 12 * f))) + 4096;
     cost->moved_bytes = 100 * v + 100 * f;
     cost->flops = 400 * f;
     cost->items = f;
@@ -115,16 +126,15 @@ void simplify_cost(const struct recon_mesh *m, uint64_t edges, struct recon_cost
 int simplify_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
 {
     (void)ctx;
-    (void)p;
     if (in[0])
-        simplify_cost(in[0], 3 * ((const struct recon_mesh *)in[0])->faces, cost);
+        simplify_cost(in[0], p, 3 * ((const struct recon_mesh *)in[0])->faces, cost);
     return 0;
 }
 
 /* a tetrahedron is the least closed surface: nothing of it goes */
 int golden_simplify(struct recon_ctx *ctx, const struct recon_kernel *k)
 {
-    static const struct recon_value p[] = { [MESH_SIMPLIFY_FACES] = { .i = 1 }, [MESH_SIMPLIFY_ERROR] = { .f = 0 } };
+    static const struct recon_value p[] = { [MESH_SIMPLIFY_FACES] = { .i = 1 }, [MESH_SIMPLIFY_METHOD] = { .i = MESH_SIMPLIFY_LEVELS } };
     float xyz[3 * OCTA_V];
     uint32_t index[3 * OCTA_F];
     struct recon_mesh m = { .vertices = OCTA_V, .faces = OCTA_F, .xyz = xyz, .index = index }, r = { 0 };

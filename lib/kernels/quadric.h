@@ -156,8 +156,10 @@ float simplify_most(const struct recon_value *params, float scale);
 /* Tells what is left when it is more than was asked for. */
 void simplify_tell(struct recon_ctx *ctx, const struct recon_value *params, uint64_t faces, uint64_t vertices);
 bool simplify_enough(const struct recon_value *params, uint64_t faces, uint64_t vertices);
+/* How many collapses, of two faces and a vertex each, it takes until that holds; UINT64_MAX without a target. */
+uint64_t simplify_wanted(const struct recon_value *params, uint64_t faces, uint64_t vertices);
 /* What it takes with so many edges; a bound before a run assumes three a face. */
-void simplify_cost(const struct recon_mesh *m, uint64_t edges, struct recon_cost *cost);
+void simplify_cost(const struct recon_mesh *m, const struct recon_value *params, uint64_t edges, struct recon_cost *cost);
 int simplify_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
 int golden_simplify(struct recon_ctx *ctx, const struct recon_kernel *kernel);
 

@@ -1,6 +1,6 @@
 /* peers: one kernel of cpu.so on one input, the least of N runs, as peers.sh holds against others' programs.
  *
- *   peers CPU.so CASE [INPUT] [--repeat N] [--threads T] [--points F32] [--out FOLDER] [--faces N] [--levels N] [--color] [--dense] [--winding]
+ *   peers CPU.so CASE [INPUT] [--repeat N] [--threads T] [--points F32] [--out FOLDER] [--faces N] [--levels N] [--color] [--dense] [--winding] [--rounds]
  *
  * CASE: mc (sphere 256^3), fuse (INPUT: RGB-D folder, at most 100 frames, decoded before), loop, simplify, sign, load
  * (INPUT: a mesh), copy (memcpy of 256 MiB). Prints "ms X cpu Y" and then words about what came out: name value ...
@@ -20,7 +20,7 @@ enum { FRAMES = 100, SIDE = 256 };
 struct peer {
     const struct recon_module *m;
     const char *input, *points, *out;
-    int winding, dense;
+    int winding, dense, rounds;
     int repeat, threads, faces, levels, color;
     uint64_t items;
     double best, cpu; /* least wall and processor time of a run, ms */
@@ -137,6 +137,7 @@ static int of_mesh(struct peer *p, const char *name)
     } else {
         v[MESH_SIMPLIFY_FACES].i = p->faces;
         v[MESH_SIMPLIFY_FACES].f = p->faces;
+        v[MESH_SIMPLIFY_METHOD].i = p->rounds ? MESH_SIMPLIFY_ROUNDS : MESH_SIMPLIFY_LEVELS;
     }
     rc = read_mesh(p, &m) || mesh_case(p, name, in, v);
     test_slot_free(&T, RECON_MESH, &m);
@@ -327,6 +328,8 @@ static void options(struct peer *p, int argc, char **argv)
             p->color = 1;
         else if (str_eq(argv[i], "--winding"))
             p->winding = 1;
+        else if (str_eq(argv[i], "--rounds"))
+            p->rounds = 1;
         else if (str_eq(argv[i], "--dense"))
             p->dense = 1;
         else if (strncmp(argv[i], "--", 2))

@@ -196,23 +196,14 @@ static void turn(struct simplify *s, uint32_t e, uint8_t level)
         set_level(s, e, now | EDGE_OUT);
 }
 
-/* of eight levels, the high bits of those that are this one or lower; none carries into the next */
-static inline uint64_t due(const uint8_t *of, uint8_t level)
-{
-    uint64_t x;
-
-    memcpy(&x, of, 8);
-    return ((0x80u + level) * 0x0101010101010101u - (x & 0x7f7f7f7f7f7f7f7fu)) & ~x & 0x8080808080808080u;
-}
-
 static int pass(struct simplify *s, const struct recon_value *p, uint8_t level)
 {
     for (uint64_t at = 0; at < s->edges; at += 8) {
-        uint64_t now = due(s->level + at, level), rest = UINT64_MAX;
+        uint64_t now = simplify_due(s->level + at, level), rest = UINT64_MAX;
 
         if (at % 65536 == 0 && s->ctx->host->cancelled(s->ctx))
             return s->ctx->host->fail(s->ctx, CODE_DEADLINE, NULL, "mesh", "stopped at %llu faces", (unsigned long long)s->faces);
-        for (; now; now = due(s->level + at, level) & rest) {
+        for (; now; now = simplify_due(s->level + at, level) & rest) {
             if (simplify_enough(p, s->faces, s->vertices))
                 return 0;
             turn(s, (uint32_t)at + (uint32_t)__builtin_ctzll(now) / 8, level);
@@ -285,13 +276,13 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
         rc = prepare(&s);
     if (rc == 0) {
         s.most = simplify_most(p, s.order.scale);
-        rc = work(&s, p);
+        rc = p[MESH_SIMPLIFY_METHOD].i == MESH_SIMPLIFY_ROUNDS ? simplify_rounds(&s, p) : work(&s, p);
     }
     if (rc == 0)
         rc = result(&s, out[0]);
     if (rc == 0) {
         simplify_tell(ctx, p, s.faces, s.vertices);
-        simplify_cost(s.in, s.edges, cost);
+        simplify_cost(s.in, p, s.edges, cost);
     }
     for (void **x = (void *[]){ s.order.was, s.order.index, s.face, s.vertex, s.state, s.rgb, s.corner, s.level, ctx }; *x != ctx; x++)
         ctx->host->free(ctx, *x);

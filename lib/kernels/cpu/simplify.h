@@ -1,30 +1,10 @@
-/* kernels/cpu/simplify.h - what the parts of mesh.simplify share. A corner is 4 * face + 0, 1 or 2; corner i of a face lies at its
- * vertex v[i], where its edge e[i] to the next corner begins. */
+/* kernels/cpu/simplify.h - what the parts of mesh.simplify share. */
 #ifndef KERNELS_CPU_SIMPLIFY_H
 #define KERNELS_CPU_SIMPLIFY_H
 
 #include "kernels/cpu/mesh_cpu.h"
 #include "kernels/cpu/quadric4.h"
-
-#define NO_CORNER UINT32_MAX
-#define CORNER_NEXT(i) ((9u >> 2 * (i)) & 3u) /* of 0, 1, 2: 1, 2, 0 */
-#define CORNER_PREV(i) ((18u >> 2 * (i)) & 3u)
-
-struct corner_face {
-    uint32_t v[3], next[3], e[3]; /* v[0] is NO_CORNER: the face went; next: the next corner at v[i], NO_CORNER ends */
-};
-
-struct corner_vertex { /* a line of the cache */
-    struct quadric q; /* mark and head stand behind three floats that are read as four */
-    uint32_t mark; /* of the last link looked at */
-    float xyz[3];  /* scaled */
-    uint32_t head; /* first corner */
-};
-
-enum { VERTEX_FREE, VERTEX_LOCKED, VERTEX_MOVED };
-/* An edge's level is that of its error when it was last looked at. EDGE_OUT is added while it waits for a change at one of its
- * ends, since it could not go; EDGE_NEVER: between two locked vertices, or gone. */
-enum { EDGE_OUT = 128, EDGE_NEVER = 255 };
+#include "kernels/rounds.h"
 
 struct simplify {
     struct recon_ctx *ctx;
@@ -51,6 +31,16 @@ struct candidate {
 };
 /* Whether it went. */
 bool simplify_collapse(struct simplify *s, uint32_t edge, const struct candidate *c);
+int simplify_rounds(struct simplify *s, const struct recon_value *params); /* all of it, by rounds */
+
+/* of eight levels, the high bits of those that are this one or lower; none carries into the next */
+static inline uint64_t simplify_due(const uint8_t *of, uint8_t level)
+{
+    uint64_t x;
+
+    memcpy(&x, of, 8);
+    return ((0x80u + level) * 0x0101010101010101u - (x & 0x7f7f7f7f7f7f7f7fu)) & ~x & 0x8080808080808080u;
+}
 
 static inline void simplify_look(const struct simplify *s, uint32_t edge, struct candidate *ret)
 {

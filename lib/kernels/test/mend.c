@@ -255,16 +255,23 @@ static float *border_of(const struct recon_mesh *m, uint64_t *n)
     return e;
 }
 
+/* of the tests of mesh.simplify, each for both methods: the state */
+static int64_t methods[] = { MESH_SIMPLIFY_LEVELS, MESH_SIMPLIFY_ROUNDS };
+
+static int64_t method_of(void **state)
+{
+    return *(int64_t *)*state;
+}
+
 static void simplified(void **state)
 {
     struct recon_mesh m = grid(24, 0.4f), a;
-    struct recon_value p[3] = { { .i = 300 }, { .i = 0 }, { .f = 0 } };
+    struct recon_value p[] = { { .i = 300 }, { .i = 0 }, { .f = 0 }, { .i = method_of(state) } };
     uint64_t n, k;
     float *before, *after;
     struct mesh_facts f, g;
     struct test_ctx t;
 
-    (void)state;
     memmove(m.index + 600, m.index + 606, 12 * (m.faces - 202)); /* a hole */
     m.faces -= 2;
     before = border_of(&m, &n);
@@ -299,17 +306,17 @@ static void simplified_plainly(void **state)
 {
     uint64_t gone = 0;
 
-    (void)state;
     for (uint32_t round = 0; round < 1000; round++) {
         struct recon_mesh m = round < 990 ? garbage(round) : round < 996 ? grid(5 + round % 5, 0.3f * (float)(round % 3)) : sphere(8), a, b;
         struct recon_value *p = test_params(test_kernel(cpu, MESH_SIMPLIFY_NAME));
         uint32_t seed = round;
         struct test_ctx t;
 
-        test_ctx_init(&t, NULL, NULL, 1);
+        test_ctx_init(&t, NULL, NULL, 1 + (int)round % 3);
         p[MESH_SIMPLIFY_FACES].i = next_random(&seed) % 3 ? 0 : 1 + next_random(&seed) % m.faces;
         p[MESH_SIMPLIFY_VERTICES].i = next_random(&seed) % 3 ? 0 : 1 + next_random(&seed) % m.vertices;
         p[MESH_SIMPLIFY_ERROR].f = next_random(&seed) % 3 ? 0 : 0.01 * (next_random(&seed) % 32);
+        p[MESH_SIMPLIFY_METHOD].i = method_of(state);
         if (p[MESH_SIMPLIFY_FACES].i == 0 && p[MESH_SIMPLIFY_VERTICES].i == 0 && p[MESH_SIMPLIFY_ERROR].f <= 0)
             p[MESH_SIMPLIFY_FACES].i = 1;
         for (uint32_t i = 0; round % 4 == 1 && i < 3 * m.vertices; i++) /* no place twice, no two sides alike */
@@ -347,9 +354,8 @@ static void simplified_to_error(void **state)
     struct recon_mesh m = sphere(48), a, b;
     uint64_t last = m.faces;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(errors); i++) {
-        struct recon_value p[3] = { { .i = 0 }, { .i = 0 }, { .f = errors[i] } };
+        struct recon_value p[] = { { .i = 0 }, { .i = 0 }, { .f = errors[i] }, { .i = method_of(state) } };
         struct mesh_facts f;
         struct test_ctx t;
 
@@ -388,13 +394,12 @@ static void simplified_to_error(void **state)
 static void simplified_flat(void **state)
 {
     struct recon_mesh m = grid(80, 0), a;
-    struct recon_value p[3] = { { .i = 4000 }, { .i = 0 }, { .f = 0 } };
+    struct recon_value p[] = { { .i = 4000 }, { .i = 0 }, { .f = 0 }, { .i = method_of(state) } };
     uint32_t *corners, most = 0;
     double area = 0;
     struct mesh_facts f;
     struct test_ctx t;
 
-    (void)state;
     test_ctx_init(&t, NULL, NULL, 1);
     assert_int_equal(run_mesh(&t, cpu, MESH_SIMPLIFY_NAME, &m, p, &a), 0);
     assert_int_equal(a.faces, 4000);
@@ -423,9 +428,8 @@ static void simplified_closed(void **state)
     static const int64_t wanted[] = { 9000, 2000, 200, 4, 1 };
     struct recon_mesh m = sphere(64), a;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wanted); i++) {
-        struct recon_value p[3] = { { .i = wanted[i] }, { .i = 0 }, { .f = 0 } };
+        struct recon_value p[] = { { .i = wanted[i] }, { .i = 0 }, { .f = 0 }, { .i = method_of(state) } };
         struct mesh_facts f;
         struct test_ctx t;
 
@@ -450,7 +454,7 @@ static void simplified_closed(void **state)
     }
     free_mesh(&m);
     for (uint32_t round = 0; round < 400; round++) { /* anything: no worse than it was */
-        struct recon_value p[3] = { { .i = 2 }, { .i = 0 }, { .f = 0 } };
+        struct recon_value p[] = { { .i = 2 }, { .i = 0 }, { .f = 0 }, { .i = method_of(state) } };
         struct mesh_facts f, g;
         struct test_ctx t;
 
@@ -466,12 +470,14 @@ static void simplified_closed(void **state)
     }
 }
 
+#define BOTH(f) { #f ", by levels", f, NULL, NULL, &methods[0] }, { #f ", by rounds", f, NULL, NULL, &methods[1] }
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(references), cmocka_unit_test(touching),   cmocka_unit_test(cleaned), cmocka_unit_test(holes),
-        cmocka_unit_test(long_hole),  cmocka_unit_test(simplified), cmocka_unit_test(simplified_closed), cmocka_unit_test(simplified_plainly),
-        cmocka_unit_test(simplified_to_error), cmocka_unit_test(simplified_flat), cmocka_unit_test(cleaned_nowhere),
+        cmocka_unit_test(references), cmocka_unit_test(touching), cmocka_unit_test(cleaned), cmocka_unit_test(holes),
+        cmocka_unit_test(long_hole), BOTH(simplified), BOTH(simplified_closed), BOTH(simplified_plainly),
+        BOTH(simplified_to_error), BOTH(simplified_flat), cmocka_unit_test(cleaned_nowhere),
     };
 
     cpu = test_module("cpu");

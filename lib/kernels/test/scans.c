@@ -130,14 +130,13 @@ static float *border_of(const struct recon_mesh *m, uint64_t *n)
 /* bunny's five holes, of 223 edges, stay bit for bit; filled, they are gone: chi from -3 to 2 */
 static void bunny(void **state)
 {
-    struct recon_value p[3] = { { .i = 10000 }, { .i = 0 }, { .f = 0 } };
+    struct recon_value p[] = { { .i = 10000 }, { .i = 0 }, { .f = 0 }, { .i = *(int64_t *)*state } };
     struct recon_mesh m = scan("meshes/stanford-bunny.obj"), clean, simple, full;
     uint64_t before_n, after_n;
     float *before, *after;
     struct mesh_facts f;
     struct test_ctx t;
 
-    (void)state;
     test_ctx_init(&t, NULL, NULL, 2);
     assert_int_equal(run_mesh(&t, cpu, MESH_CLEAN_NAME, &m, NULL, &clean), 0); /* vertices in no face go */
     mesh_facts(&clean, &f);
@@ -171,7 +170,9 @@ static void bunny(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(signs), cmocka_unit_test(volumes), cmocka_unit_test(bunny) };
+    static int64_t levels = MESH_SIMPLIFY_LEVELS, rounds = MESH_SIMPLIFY_ROUNDS;
+    const struct CMUnitTest tests[] = { cmocka_unit_test(signs), cmocka_unit_test(volumes), { "bunny, by levels", bunny, NULL, NULL, &levels },
+                                        { "bunny, by rounds", bunny, NULL, NULL, &rounds } };
     const char *src = getenv("abs_top_srcdir"), *data = getenv("RECON_TEST_DATA");
     char *probe;
     int rc = 0;
