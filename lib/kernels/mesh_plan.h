@@ -41,7 +41,8 @@ struct topo {
     uint32_t *first;   /* in half's memory; edges + 1: of edge e they are half[first[e]] .. half[first[e + 1] - 1] */
     uint32_t *edge_of; /* 3 * faces: edge of a half-edge, or TOPO_NONE */
 };
-/* Refuses indices out of range (a defect of the step before) and more than 1431655764 faces. */
+int topo_fits(struct recon_ctx *ctx, const struct recon_mesh *m); /* refuses more than 1431655764 faces */
+/* Refuses that and indices out of range (a defect of the step before). */
 int topo_build(struct recon_ctx *ctx, const struct recon_mesh *m, struct topo *ret);
 void topo_release(struct recon_ctx *ctx, struct topo *t);
 uint64_t topo_bytes(uint64_t vertices, uint64_t faces); /* at most, while it is built */

@@ -112,16 +112,21 @@ static void number(struct topo *t, const uint32_t *at, const uint64_t *key)
     t->first[t->edges] = (uint32_t)t->halves;
 }
 
+int topo_fits(struct recon_ctx *ctx, const struct recon_mesh *m)
+{
+    if (m->faces <= UINT32_MAX / 3 - 1 && m->vertices < UINT32_MAX)
+        return 0;
+    return ctx->host->fail(ctx, CODE_DATA, NULL, "mesh", "the mesh has %llu faces, at most %u are taken", (unsigned long long)m->faces,
+                           UINT32_MAX / 3 - 1);
+}
+
 int topo_build(struct recon_ctx *ctx, const struct recon_mesh *m, struct topo *ret)
 {
     struct topo t = { .index = m->index, .vertices = m->vertices, .faces = m->faces };
     uint32_t *at = NULL, from = 0;
     uint64_t *key = NULL;
 
-    if (m->faces > UINT32_MAX / 3 - 1 || m->vertices >= UINT32_MAX)
-        return ctx->host->fail(ctx, CODE_DATA, NULL, "mesh", "the mesh has %llu faces, at most %u are taken", (unsigned long long)m->faces,
-                               UINT32_MAX / 3 - 1);
-    if (indices_fit(ctx, m))
+    if (topo_fits(ctx, m) || indices_fit(ctx, m))
         return -1;
     if (!(at = ctx->host->alloc(ctx, 4 * (m->vertices + 2))) || !(key = ctx->host->alloc(ctx, 24 * m->faces + 4)) ||
         !(t.edge_of = ctx->host->alloc(ctx, 12 * m->faces)))

@@ -277,7 +277,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     uint8_t *gone = ctx->host->alloc(ctx, m->faces);
     int rc = -1;
 
-    if (gone && indices_fit(ctx, m) == 0 && mesh_copy(ctx, m, !p[MESH_CLEAN_MERGE].i, true, &c.m) == 0)
+    if (gone && topo_fits(ctx, m) == 0 && indices_fit(ctx, m) == 0 && mesh_copy(ctx, m, !p[MESH_CLEAN_MERGE].i, true, &c.m) == 0)
         rc = steps(&c, p, gone);
     ctx->host->free(ctx, gone);
     if (rc == 0)

@@ -192,9 +192,8 @@ int cuda_topo_build(struct recon_ctx *ctx, Scratch &scratch, const struct recon_
     uint64_t told[2] = { 0, 0 };
     uint32_t *number;
 
-    if (m->faces > UINT32_MAX / 3 - 1 || m->vertices >= UINT32_MAX)
-        return ctx->host->fail(ctx, 65, nullptr, "mesh", "the mesh has %llu faces, at most %u are taken", (unsigned long long)m->faces,
-                               UINT32_MAX / 3 - 1);
+    if (topo_fits(ctx, m))
+        return -1;
     s.n = 3 * m->faces;
     for (int i = 0; i < 2; i++)
         if (!(s.key.d_buffers[i] = scratch.take<unsigned long long>(s.n)) || !(s.half.d_buffers[i] = scratch.take<uint32_t>(s.n)))
