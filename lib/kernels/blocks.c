@@ -17,14 +17,20 @@ uint64_t blocks_bytes(const uint32_t dim[3], uint32_t side)
     return side ? grid_words(dim, side) * 16 + 8 : 0;
 }
 
+void blocks_plan(const uint32_t dim[3], uint32_t side, struct blocks *ret)
+{
+    *ret = (struct blocks){ .side = side, .words = grid_words(dim, side) };
+    while (1u << ret->shift < side)
+        ret->shift++;
+    for (int a = 0; a < 3; a++)
+        ret->n[a] = (dim[a] + side - 1) / side;
+}
+
 int blocks_take(struct recon_ctx *ctx, const uint32_t dim[3], uint32_t side, struct blocks *ret)
 {
-    struct blocks b = { .side = side, .words = grid_words(dim, side) };
+    struct blocks b;
 
-    while (1u << b.shift < side)
-        b.shift++;
-    for (int a = 0; a < 3; a++)
-        b.n[a] = (dim[a] + side - 1) / side;
+    blocks_plan(dim, side, &b);
     if (!(b.bits = ctx->host->alloc(ctx, blocks_bytes(dim, side))))
         return -1;
     memset(b.bits, 0, b.words * 8);

@@ -53,6 +53,8 @@ KERN_HD uint64_t volume_sample(const struct recon_volume *v, const struct blocks
 
 KERN_BEGIN
 
+/* The members but the arrays, for volumes of dim. */
+void blocks_plan(const uint32_t dim[3], uint32_t side, struct blocks *ret);
 /* An empty grid for volumes of dim; bits are zero. blocks_rank() once they are set. 0, or -1 after fail(). */
 int blocks_take(struct recon_ctx *ctx, const uint32_t dim[3], uint32_t side, struct blocks *ret);
 void blocks_rank(struct blocks *b);

@@ -226,7 +226,7 @@ int golden_fuse(struct recon_ctx *ctx, const struct recon_kernel *k, const struc
     memset(wall.rgb, 200, sizeof(wall.rgb));
     rc = wall_fuse(ctx, k, device, &frames, p);
     p[FUSE_LAYOUT].i = FUSE_BLOCKS;
-    if (rc == 0 && !device) {
+    if (rc == 0) {
         wall.given = 0;
         rc = wall_fuse(ctx, k, device, &frames, p);
     }

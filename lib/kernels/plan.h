@@ -48,12 +48,14 @@ int fuse_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_
 uint64_t fuse_bytes(const struct fuse_plan *plan);
 /* The same of n blocks, with their list and the grid. */
 uint64_t fuse_block_bytes(const struct fuse_plan *plan, uint64_t n);
+/* Whether the frames are gone through to find the blocks before they are fused. besides: bytes that the run holds beside the volume. */
+int fuse_wants_survey(const struct fuse_plan *plan, uint64_t besides, uint64_t free_bytes);
+/* Whether blocks are taken, n of which were found: unless 'auto' may take the dense form and that is not larger. */
+int fuse_takes_blocks(const struct fuse_plan *plan, uint64_t n, uint64_t besides, uint64_t free_bytes);
+/* Refuses (65, volume-too-big) when n blocks need more than nine tenths of free_bytes. */
+int fuse_blocks_fit(struct recon_ctx *ctx, uint64_t n, uint64_t need, uint64_t free_bytes, const char *where);
 /* plan_volume_fits() for the dense form, with the other as a remedy. */
 int fuse_fits(struct recon_ctx *ctx, const struct fuse_plan *plan, uint64_t need, uint64_t free_bytes, const char *where);
-/* For recon_module.elsewhere of a device that has the dense form alone: 1 with why, or 0. free_bytes: of the device; besides: what
- * it takes beside the volume. */
-int fuse_elsewhere(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params, uint64_t besides,
-                   uint64_t free_bytes, char *why, size_t size);
 
 /* What the camera sees of a row of voxels (fixed x, y; k counts along z): the range of k that can project
  * into the picture with z in (0, zmax], one sample wider than exact on each side. */

@@ -121,6 +121,31 @@ uint64_t fuse_block_bytes(const struct fuse_plan *p, uint64_t n)
     return n * (FUSE_BLOCK * FUSE_BLOCK * FUSE_BLOCK * (p->color ? 17 : 8) + 12) + blocks_bytes(p->dim, FUSE_BLOCK);
 }
 
+int fuse_wants_survey(const struct fuse_plan *p, uint64_t besides, uint64_t free_bytes)
+{
+    uint64_t dense = fuse_bytes(p);
+
+    return p->layout == FUSE_BLOCKS || (p->layout == FUSE_AUTO && (dense > FUSE_SMALL || dense + besides > free_bytes / 10 * 9));
+}
+
+int fuse_takes_blocks(const struct fuse_plan *p, uint64_t n, uint64_t besides, uint64_t free_bytes)
+{
+    uint64_t dense = fuse_bytes(p);
+
+    return p->layout != FUSE_AUTO || dense > fuse_block_bytes(p, n) || dense + besides > free_bytes / 10 * 9;
+}
+
+int fuse_blocks_fit(struct recon_ctx *ctx, uint64_t n, uint64_t need, uint64_t free_bytes, const char *where)
+{
+    char a[24], b[24];
+
+    if (need <= free_bytes / 10 * 9)
+        return 0;
+    return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume",
+                           "%llu blocks of 16^3 voxels near a surface need %s of %s memory, %s are free: take a larger voxel or smaller "
+                           "bounds", (unsigned long long)n, human_bytes(need, a), where, human_bytes(free_bytes, b));
+}
+
 int fuse_fits(struct recon_ctx *ctx, const struct fuse_plan *p, uint64_t need, uint64_t free_bytes, const char *where)
 {
     char a[24], b[24];
@@ -131,23 +156,6 @@ int fuse_fits(struct recon_ctx *ctx, const struct fuse_plan *p, uint64_t need, u
                            "%u x %u x %u voxels need %s of %s memory, %s are free: take a larger voxel or smaller bounds, or layout 'blocks', "
                            "which holds those near a surface alone",
                            p->dim[0], p->dim[1], p->dim[2], human_bytes(need, a), where, human_bytes(free_bytes, b));
-}
-
-int fuse_elsewhere(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params, uint64_t besides,
-                   uint64_t free_bytes, char *why, size_t size)
-{
-    struct fuse_plan p;
-
-    if (params[FUSE_LAYOUT].i == FUSE_BLOCKS) {
-        snprintf(why, size, "it has no form of layout 'blocks'");
-        return 1;
-    }
-    if (params[FUSE_LAYOUT].i == FUSE_DENSE || !fuse_known(frames, params) || fuse_plan(ctx, frames, params, &p))
-        return 0;
-    if (fuse_bytes(&p) + besides <= free_bytes / 10 * 9)
-        return 0;
-    snprintf(why, size, "%u x %u x %u samples do not fit its memory, and it has no form of layout 'blocks'", p.dim[0], p.dim[1], p.dim[2]);
-    return 1;
 }
 
 void fuse_view(const struct fuse_plan *plan, const struct recon_camera *c, const double pose[16],

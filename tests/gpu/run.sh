@@ -83,9 +83,11 @@ alike() {
     row "$name: same files" $? "$(head -n 1 "$out/log")"
     rm -rf "$out/alike-cpu" "$out/alike-cuda"
 }
-for compat in recon open3d nvblox; do
-    alike "kitchen, compat $compat" --set fuse.compat=$compat
-    alike "kitchen, compat $compat, no colour" --set fuse.compat=$compat --set fuse.color=false
+for compat in recon tsdf-fusion open3d nvblox; do
+    for layout in dense blocks; do
+        alike "kitchen, $compat, $layout" --set fuse.compat=$compat --set fuse.layout=$layout
+        alike "kitchen, $compat, $layout, no colour" --set fuse.compat=$compat --set fuse.layout=$layout --set fuse.color=false
+    done
 done
 
 # 4. the same bits from run to run

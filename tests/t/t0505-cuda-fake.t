@@ -28,12 +28,13 @@ for scene in room objects; do
     diff -r mesh-cpu mesh-cuda >out 2>&1 && ok 'the same mesh and picture' || not_ok 'the same mesh and picture' "$(cat out)"
     rm -rf scan-* mesh-*
 done
-# what the module leaves to the CPU: volumes in blocks
+# volumes in blocks: the fusion runs on the device; what the module leaves to the CPU: the mesh and the picture of them
 for device in cpu cuda; do
     tap 0 "layout=blocks on $device" run --pipeline scene-to-mesh --device $device --out "mesh-$device" $small --set scene.frames=5 \
         --set fuse.voxel=0.1 --set fuse.layout=blocks --set preview.width=40 --set preview.height=30 --events "$T/events-$device"
 done
-if grep '"kernel":"tsdf.fuse"' events-cuda | grep -q '"device":"cpu"'; then ok 'the fusion runs on the CPU'; else not_ok 'the fusion runs on the CPU' "$(cat events-cuda)"; fi
+if grep '"kernel":"tsdf.fuse"' events-cuda | grep -q '"device":"cuda:0"'; then ok 'the fusion runs on the device'; else not_ok 'the fusion runs on the device' "$(cat events-cuda)"; fi
+if grep '"kernel":"mesh.marching_cubes"' events-cuda | grep -q '"device":"cpu"'; then ok 'the mesh is made on the CPU'; else not_ok 'the mesh is made on the CPU' "$(cat events-cuda)"; fi
 diff -r mesh-cpu mesh-cuda >out 2>&1 && ok '... the same mesh' || not_ok '... the same mesh' "$(cat out)"
 rm -rf mesh-* events-*
 # volumes by every meaning, with colours and without, on frames with noise: a picture's last columns and rows, and depths beyond reach
@@ -54,9 +55,21 @@ fused() {
     rm -rf fuse-* events-*
 }
 for compat in recon tsdf-fusion open3d nvblox; do
-    fused "compat $compat" --set fuse.compat=$compat
-    fused "compat $compat, no colour, few weights" --set fuse.compat=$compat --set fuse.color=false --set fuse.weight_max=1.5
+    for layout in dense blocks; do
+        fused "compat $compat, $layout" --set fuse.compat=$compat --set fuse.layout=$layout
+        fused "compat $compat, $layout, no colour, few weights" --set fuse.compat=$compat --set fuse.layout=$layout --set fuse.color=false \
+            --set fuse.weight_max=1.5
+    done
 done
+# three batches of frames that stay on the device between the two turns
+fused 'blocks of 70 frames' --set fuse.layout=blocks --set scene.frames=70 --set scene.width=48 --set scene.height=36
+# what is refused, in the same words
+for device in cpu cuda; do
+    tap 65 "no block on $device" run --pipeline ./fuse.conf --device $device --out none --set fuse.layout=blocks \
+        --set fuse.bounds=100,101,100,101,100,101
+    cp err none-$device
+done
+cmp none-cpu none-cuda >out 2>&1 && ok '... told alike' || not_ok '... told alike' "$(cat none-cuda)"
 # marching cubes with its other options on a noisy volume: ambiguous cells, padding, occupancy
 cat >odd.conf <<'C'
 version = 1;

@@ -5,11 +5,12 @@
 
 #include "kernels/blocks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/fuse_near.h"
 
 #include <stdbool.h>
 
 /* A block is FUSE_SIDE samples along x and y and FUSE_ALONG along z; a bar is two blocks in x and in y and up to FUSE_BAR in z. */
-enum { FUSE_SIDE = 8, FUSE_ALONG = 16, FUSE_BAR = 16, FUSE_BATCH = 16, FUSE_LEVELS = 12, FUSE_TILE = 8 };
+enum { FUSE_SIDE = 8, FUSE_ALONG = 16, FUSE_BAR = 16, FUSE_BATCH = 16, FUSE_LEVELS = 12 };
 
 /* Depths of a picture's squares of FUSE_TILE << level pixels a side: the most, and the least of the pixels that have one, its sign
  * turned where one has none; of the coarser ones below zero then, whatever it is. */

@@ -1,32 +1,15 @@
-/* Which blocks a frame's depths come near to. A sample that a pixel places within the band stands in the pixel's pyramid, between
- * its depth less and plus the truncation; so the boxes around those pieces, one sample wider on each side, hold every such
- * sample and its neighbours. Pixels of a square whose depths lie within a truncation of each other share a box. */
+/* Which blocks a frame's depths come near to (kernels/fuse_near.h). Pixels of a square whose depths lie within a truncation of each
+ * other share a piece. */
 #include "config.h"
 #include "kernels/cpu/fuse_cpu.h"
 
 #include <math.h>
-
-struct square {
-    uint32_t u, v, size; /* first pixel; pixels a side */
-};
 
 struct near {
     const struct fuse_plan *p;
     const struct fuse_frame *f;
     const struct blocks *g;
 };
-
-/* Blocks along an axis from the least to the most coordinate in the world; false: none. */
-KERN_HD bool span(const struct near *x, int a, double low, double high, uint32_t ret[2])
-{
-    double from = ceil((low - x->p->origin[a]) / x->p->voxel - 1.001), to = floor((high - x->p->origin[a]) / x->p->voxel + 1.001);
-
-    if (!(to >= 0 && from < x->p->dim[a]))
-        return false;
-    ret[0] = (from > 0 ? (uint32_t)from : 0) >> x->g->shift;
-    ret[1] = (to < x->p->dim[a] - 1 ? (uint32_t)to : x->p->dim[a] - 1) >> x->g->shift;
-    return true;
-}
 
 KERN_HD void set_bits(const struct blocks *g, const uint32_t span[3][2])
 {
@@ -40,25 +23,12 @@ KERN_HD void set_bits(const struct blocks *g, const uint32_t span[3][2])
             }
 }
 
-KERN_HD void mark_piece(const struct near *x, const struct square *s, double near, double far)
+KERN_HD void mark_piece(const struct near *x, const struct near_square *s, double near, double far)
 {
-    const struct fuse_view *v = &x->f->v;
-    const double half = 0.51; /* pixel, and far more than rounding may shift a sample */
-    double u0 = (s->u - half - v->cx) / v->fx, u1 = (s->u + s->size - 1 + half - v->cx) / v->fx, v0 = (s->v - half - v->cy) / v->fy,
-           v1 = (s->v + s->size - 1 + half - v->cy) / v->fy;
     uint32_t blocks[3][2];
 
-    near = near > x->p->truncation ? (near - x->p->truncation) * (1 - 1e-6) : 0;
-    far = (far + x->p->truncation) * (1 + 1e-6);
-    for (int a = 0; a < 3; a++) { /* the point at depth z is t + z (r0 u + r1 v + r2) */
-        double au = v->r[a], av = v->r[3 + a], low = v->r[6 + a], high = low;
-
-        low += (au > 0 ? au * u0 : au * u1) + (av > 0 ? av * v0 : av * v1);
-        high += (au > 0 ? au * u1 : au * u0) + (av > 0 ? av * v1 : av * v0);
-        if (!span(x, a, v->t[a] + low * (low > 0 ? near : far), v->t[a] + high * (high > 0 ? far : near), blocks[a]))
-            return;
-    }
-    set_bits(x->g, (const uint32_t(*)[2])blocks);
+    if (near_blocks(x->p, &x->f->v, x->g->shift, s, near, far, blocks))
+        set_bits(x->g, (const uint32_t(*)[2])blocks);
 }
 
 /* Of n pixels: the most depth up to limit, and the least above it. */
@@ -74,7 +44,7 @@ KERN_HD void part_row(const float *d, uint32_t n, float limit, float low[FUSE_TI
 
 /* A tile with depths apart: a piece for those from the least on, as far as the truncation reaches, and so on. */
 KERN_CLONES
-static void mark_parts(const struct near *x, const struct square *s, float from)
+static void mark_parts(const struct near *x, const struct near_square *s, float from)
 {
     uint32_t width = x->f->v.stride, n = width - s->u < FUSE_TILE ? width - s->u : FUSE_TILE,
              end = s->v + FUSE_TILE < x->f->height ? s->v + FUSE_TILE : x->f->height;
@@ -108,7 +78,7 @@ KERN_HD bool depths_in(const struct fuse_tiles *t, uint32_t x, uint32_t y, float
     return *most > 0;
 }
 
-KERN_HD void mark_tile(const struct near *x, const struct square *s, float least, float most)
+KERN_HD void mark_tile(const struct near *x, const struct near_square *s, float least, float most)
 {
     if ((double)most - (double)least <= x->p->truncation)
         mark_piece(x, s, (double)least, (double)most);
@@ -126,18 +96,18 @@ static void mark_seen_by(const struct fuse_plan *p, const struct fuse_frame *f, 
         uint32_t right = i + 2 < t->width[0] ? i + 2 : t->width[0], low = 2 * row + 2 < t->height[0] ? 2 * row + 2 : t->height[0];
         float least[4], most[4], all[2] = { INFINITY, 0 };
         int n = 0;
-        struct square s[4];
+        struct near_square s[4];
 
         for (uint32_t v = 2 * row; v < low; v++)
             for (uint32_t u = i; u < right; u++)
                 if (depths_in(t, u, v, &least[n], &most[n])) {
-                    s[n] = (struct square){ u * FUSE_TILE, v * FUSE_TILE, FUSE_TILE };
+                    s[n] = (struct near_square){ u * FUSE_TILE, v * FUSE_TILE, FUSE_TILE };
                     all[0] = least[n] < all[0] ? least[n] : all[0];
                     all[1] = most[n] > all[1] ? most[n] : all[1];
                     n++;
                 }
         if (n && (double)all[1] - (double)all[0] <= p->truncation)
-            mark_piece(&x, &(struct square){ i * FUSE_TILE, row * 2 * FUSE_TILE, 2 * FUSE_TILE }, (double)all[0], (double)all[1]);
+            mark_piece(&x, &(struct near_square){ i * FUSE_TILE, row * 2 * FUSE_TILE, 2 * FUSE_TILE }, (double)all[0], (double)all[1]);
         else
             for (int k = 0; k < n; k++)
                 mark_tile(&x, &s[k], least[k], most[k]);

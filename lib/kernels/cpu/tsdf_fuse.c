@@ -204,26 +204,6 @@ static uint64_t found(const struct fusing *x)
     return x->grid.before[x->grid.words];
 }
 
-/* Whether the first turn is to be made. */
-static bool wants_survey(const struct fuse_plan *p, uint64_t besides, uint64_t free_bytes)
-{
-    uint64_t dense = fuse_bytes(p);
-
-    return p->layout == FUSE_BLOCKS || (p->layout == FUSE_AUTO && (dense > FUSE_SMALL || dense + besides > free_bytes / 10 * 9));
-}
-
-static int blocks_fit(struct fusing *x, uint64_t besides, uint64_t free_bytes)
-{
-    uint64_t need = fuse_block_bytes(&x->plan, found(x)) + besides;
-    char a[24], b[24];
-
-    if (need <= free_bytes / 10 * 9)
-        return 0;
-    return x->ctx->host->fail(x->ctx, CODE_DATA, "volume-too-big", "volume",
-                              "%llu blocks of 16^3 voxels near a surface need %s of host memory, %s are free: take a larger voxel or smaller "
-                              "bounds", (unsigned long long)found(x), human_bytes(need, a), human_bytes(free_bytes, b));
-}
-
 /* ---- the volume ---- */
 
 /* The samples are filled by the first batch. */
@@ -320,12 +300,9 @@ static void release(struct fusing *x)
     x->ctx->host->free(x->ctx, x->scratch);
 }
 
-/* Blocks, unless 'auto' may take the dense form and that is not larger. */
 static void choose(struct fusing *x, uint64_t besides, uint64_t free_bytes)
 {
-    uint64_t dense = fuse_bytes(&x->plan);
-
-    if (x->plan.layout == FUSE_AUTO && dense <= fuse_block_bytes(&x->plan, found(x)) && dense + besides <= free_bytes / 10 * 9)
+    if (!fuse_takes_blocks(&x->plan, found(x), besides, free_bytes))
         return;
     x->t.blocks = &x->grid;
     x->t.samples = found(x) * FUSE_BLOCK * FUSE_BLOCK * FUSE_BLOCK;
@@ -339,14 +316,14 @@ static int prepare(struct fusing *x)
     x->t.plan = &x->plan;
     x->t.fresh = true;
     x->t.samples = x->plan.voxels;
-    if (!wants_survey(&x->plan, besides, free_bytes))
+    if (!fuse_wants_survey(&x->plan, besides, free_bytes))
         return fuse_fits(x->ctx, &x->plan, fuse_bytes(&x->plan) + besides, free_bytes, "host");
     x->keep = x->keep && keeps(&x->plan, x->frames, free_bytes);
     besides = batches_bytes(&x->plan, x->frames, x->keep);
     if (survey(x))
         return -1;
     choose(x, besides, free_bytes);
-    return x->t.blocks ? blocks_fit(x, besides, free_bytes) : 0;
+    return x->t.blocks ? fuse_blocks_fit(x->ctx, found(x), fuse_block_bytes(&x->plan, found(x)) + besides, free_bytes, "host") : 0;
 }
 
 /* The frames into the volume: from memory, or from the source. */
@@ -371,7 +348,7 @@ static int count(struct fusing *x)
     uint64_t free_bytes = plan_memory_free(), besides = batches_bytes(&x->plan, f, false);
 
     x->t.samples = x->plan.voxels;
-    if (!f->next || !f->rewind || !wants_survey(&x->plan, besides, free_bytes))
+    if (!f->next || !f->rewind || !fuse_wants_survey(&x->plan, besides, free_bytes))
         return 0;
     if (survey(x))
         return -1;

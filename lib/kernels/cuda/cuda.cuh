@@ -31,9 +31,6 @@ void cuda_free(struct recon_ctx *ctx, void *p);          /* NULL is fine */
 void *cuda_pinned(struct recon_ctx *ctx, uint64_t bytes);
 uint64_t cuda_memory_free(struct recon_ctx *ctx);        /* what alloc can still give, what its pool holds included */
 
-/* recon_module.elsewhere of tsdf.fuse */
-int cuda_fuse_elsewhere(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params, char *why, size_t size);
-
 static inline cudaStream_t cuda_stream(const struct recon_ctx *ctx)
 {
     return (cudaStream_t)ctx->stream;

@@ -1,86 +1,64 @@
-/* TSDF fusion, voxel by voxel. Frames are pulled on the host into a ring of pinned memory and uploaded one by one on a
- * queue of their own; a batch on the device is fused while the next arrives:
+/* TSDF fusion, voxel by voxel. Frames come in batches (fuse_feed.cuh); a batch on the device is fused while the next arrives:
  *   measure  the farthest depth of each frame of the batch
  *   cull     a warp a tile of voxels, a lane a frame: which frames can see it; tiles that any sees go into a list
  *   fuse     blocks take tiles from the list; each thread holds one voxel in registers over the frames that see it
  * The arithmetic of a voxel is cpu/tsdf_fuse.c's, operation by operation and frame by frame, so that volumes are equal
  * bit by bit (the module is compiled without contraction to fma). Decisions are made in float where its error cannot
  * change them, and in double elsewhere: see near_grid(). Values are always those of double where the frame's weight depends on the
- * distance (nvblox). */
+ * distance (nvblox).
+ *
+ * A volume in blocks takes two turns, as on the CPU: the first marks the blocks near a surface in a grid of bits (fuse_near.cuh),
+ * the second fuses all frames into them. Between the turns the frames stay on the device, or are decoded again. */
 #include <cstring>
-#include <ctime>
-#include "copier.h"
+#include "fuse_near.cuh"
 #include "fuse_tiles.cuh"
 
 namespace {
 
-enum { SLOTS = 8 };
-
-double now_ms()
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-/* A frame in pinned memory on its way to the device. */
-struct slot {
-    float *depth;
-    uint8_t *color;
-    cudaEvent_t event[2]; /* around its copy */
-    bool used;
-};
-/* One of the two batches that take turns on the device. */
-struct half {
-    view *views; /* pinned */
-    view *d_views;
-    float *d_depth;
-    uint8_t *d_color;
-    cudaEvent_t event[3]; /* copied, fusion begins, fused */
-    bool used;
-};
-
+/* What a run works with. scratch before feed: the queues are empty when its memory goes back. */
 struct fusing {
     struct recon_ctx *ctx;
     struct recon_frames *frames;
-    const struct fuse_plan *plan;
-    Scratch *scratch;
-    volume t;
-    work w;
-    slot slots[SLOTS];
-    half halves[2];
-    cudaEvent_t begun[2]; /* around what precedes the first batch */
-    cudaStream_t copies;
-    copier *helpers;
-    uint64_t pixels, batches, pulled;
-    unsigned grid;
-    fuse_counts counts;
     struct recon_cost *cost;
+    struct fuse_plan plan;
+    Scratch scratch;
+    fuse_feed feed;
+    volume t = {};
+    work w = {};
+    struct blocks grid = {}; /* side 0: no first turn */
+    uint64_t found = 0, places = 2;
+    bool in_blocks = false;
+    unsigned resident = 1; /* blocks of threads that run together */
+    cudaEvent_t begun[2] = {}; /* around what precedes the first batch that is fused */
+    fuse_counts counts = {};
 
-    int make_slot(slot &s, char *pinned);
-    int make_half(half &h, char *pinned);
+    fusing(struct recon_ctx *c, struct recon_frames *f, const struct fuse_plan &p, struct recon_cost *k)
+        : ctx(c), frames(f), cost(k), plan(p), scratch(c), feed(c, f, &plan, k)
+    {
+    }
+    ~fusing()
+    {
+        for (cudaEvent_t e : begun)
+            if (e)
+                cudaEventDestroy(e);
+    }
+    uint64_t samples() const;
+    uint64_t besides(uint64_t places) const;
+    uint64_t device_bytes() const;
+    int survey();
+    int choose(uint64_t free_bytes);
+    int prepare();
+    int count();
     int make_work();
-    int start_up();
-    void end();
-    int reuse(slot &s);
-    int reuse(half &h);
-    int send(half &h, int n, const struct recon_frame &f);
-    int pull(half &h, int *ret_n);
+    int take_volume(struct recon_volume *v);
+    int fill();
     int take_color();
-    int launch(half &h, int n);
+    int launch(const cuda_batch &b);
     int all();
     int count_updates();
+    int finish_colors(struct recon_volume *v);
 };
 
-uint64_t slot_bytes(uint64_t pixels)
-{
-    return (pixels * 7 + 63) / 64 * 64;
-}
-uint64_t pinned_bytes(uint64_t pixels)
-{
-    return SLOTS * slot_bytes(pixels) + 2 * BATCH * sizeof(view);
-}
 uint32_t tiles_along(const uint32_t dim[3], uint32_t *y, uint32_t *z)
 {
     uint64_t n;
@@ -91,28 +69,112 @@ uint32_t tiles_along(const uint32_t dim[3], uint32_t *y, uint32_t *z)
     return n > 0x7fffffff ? 0 : (uint32_t)n; /* 0: too many */
 }
 
-int fusing::make_slot(slot &s, char *pinned)
+/* ---- memory ---- */
+
+uint64_t fusing::samples() const
 {
-    s.depth = (float *)pinned;
-    s.color = (uint8_t *)(s.depth + pixels);
-    for (cudaEvent_t &e : s.event)
-        if (cuda_ok(ctx, cudaEventCreate(&e), "cudaEventCreate"))
+    return in_blocks ? found * FUSE_BLOCK * FUSE_BLOCK * FUSE_BLOCK : plan.voxels;
+}
+
+/* What the fusion holds on the device besides the volume, its list of blocks and the grid's bits: frames, tiles, counters. */
+uint64_t fusing::besides(uint64_t n) const
+{
+    uint32_t y, z, tiles = tiles_along(plan.dim, &y, &z);
+
+    return feed_device_bytes(&plan, &frames->camera, n) + sizeof(tile) * (in_blocks ? found * FUSE_BLOCK : tiles) + (BATCH + 6) * 4 +
+           (grid.side ? cuda_blocks_bytes(&grid) - blocks_bytes(plan.dim, FUSE_BLOCK) : 0);
+}
+
+uint64_t fusing::device_bytes() const
+{
+    return (in_blocks ? fuse_block_bytes(&plan, found) : fuse_bytes(&plan) + blocks_bytes(plan.dim, grid.side)) + besides(places);
+}
+
+/* ---- the first turn ---- */
+
+/* Finds the blocks. */
+int fusing::survey()
+{
+    const struct recon_camera *c = &frames->camera;
+    cuda_batch *b;
+
+    if (cuda_blocks_take(ctx, scratch, plan.dim, FUSE_BLOCK, &grid) || feed.begin(scratch, places))
+        return -1;
+    nearing x = { plan, grid, c->width, c->height, (c->width + 2 * FUSE_TILE - 1) / (2 * FUSE_TILE), (c->height + 2 * FUSE_TILE - 1) / (2 * FUSE_TILE) };
+    uint64_t groups = (uint64_t)x.across * x.down;
+
+    for (;;) {
+        if (feed.next(&b))
             return -1;
+        if (!b)
+            break;
+        uint64_t warps = groups * (unsigned)b->n;
+
+        mark_near<<<blocks_of(warps, NEAR_THREADS / 32), NEAR_THREADS, 0, cuda_stream(ctx)>>>(x, b->frames, b->n);
+        if (cuda_launched(ctx, "looking for blocks") || feed.launched())
+            return -1;
+    }
+    return feed.finish() || cuda_blocks_rank(ctx, scratch, &grid) || cuda_blocks_count(ctx, &grid, &found) ? -1 : 0;
+}
+
+/* The first turn, and what it decides. */
+int fusing::choose(uint64_t free_bytes)
+{
+    places = feed_places(&plan, frames, free_bytes);
+    if (survey())
+        return -1;
+    in_blocks = fuse_takes_blocks(&plan, found, besides(places), free_bytes);
     return 0;
 }
 
-int fusing::make_half(half &h, char *pinned)
+/* Which form, and whether it fits; the first turn is made, where it takes one. */
+int fusing::prepare()
 {
-    h.views = (view *)pinned;
-    h.d_views = scratch->take<view>(BATCH);
-    h.d_depth = h.d_views ? scratch->take<float>(BATCH * pixels) : nullptr;
-    h.d_color = h.d_depth ? scratch->take<uint8_t>(BATCH * pixels * 3) : nullptr;
-    if (!h.d_color)
+    uint64_t free_bytes = cuda_memory_free(ctx);
+
+    if (!fuse_wants_survey(&plan, besides(2), free_bytes))
+        return fuse_fits(ctx, &plan, device_bytes(), free_bytes, "device") || feed.begin(scratch, places) ? -1 : 0;
+    if (choose(free_bytes) || (in_blocks && fuse_blocks_fit(ctx, found, device_bytes(), free_bytes, "device")))
         return -1;
-    for (cudaEvent_t &e : h.event)
-        if (cuda_ok(ctx, cudaEventCreate(&e), "cudaEventCreate"))
-            return -1;
-    return 0;
+    return feed.again();
+}
+
+/* What a run will choose, before it: the first turn is made, where the run makes it. */
+int fusing::count()
+{
+    uint64_t free_bytes = cuda_memory_free(ctx);
+
+    if (!frames->next || !frames->rewind || !fuse_wants_survey(&plan, besides(2), free_bytes))
+        return 0;
+    return choose(free_bytes) || frames->rewind(frames) ? -1 : 0;
+}
+
+/* ---- the volume ---- */
+
+int fusing::take_volume(struct recon_volume *v)
+{
+    uint64_t n = samples();
+
+    v->place = RECON_DEVICE;
+    memcpy(v->dim, plan.dim, sizeof(v->dim));
+    memcpy(v->origin, plan.origin, sizeof(v->origin));
+    v->voxel = plan.voxel;
+    v->truncation = plan.truncation;
+    v->beyond = 1;
+    if (in_blocks && cuda_blocks_list(ctx, &grid, found, v))
+        return -1;
+    v->tsdf = (float *)cuda_alloc(ctx, n * 4);
+    v->weight = v->tsdf ? (float *)cuda_alloc(ctx, n * 4) : nullptr;
+    t.tsdf = v->tsdf;
+    t.weight = v->weight;
+    t.block = v->block;
+    memcpy(t.dim, plan.dim, sizeof(plan.dim));
+    memcpy(t.origin, plan.origin, sizeof(plan.origin));
+    t.voxel = plan.voxel;
+    t.truncation = plan.truncation;
+    t.reach = plan.reach;
+    t.most = plan.weight_max > 0 ? (float)plan.weight_max : INFINITY;
+    return v->weight ? 0 : -1;
 }
 
 int fusing::make_work()
@@ -120,13 +182,16 @@ int fusing::make_work()
     int sms = 1;
     uint32_t *counters;
 
-    w.tiles = tiles_along(plan->dim, &w.tiles_y, &w.tiles_z);
-    if (!w.tiles)
+    if (in_blocks && found * FUSE_BLOCK <= 0x7fffffff)
+        w.tiles = (uint32_t)(found * FUSE_BLOCK);
+    else if (!in_blocks)
+        w.tiles = tiles_along(plan.dim, &w.tiles_y, &w.tiles_z);
+    if (!w.tiles && samples())
         return ctx->host->fail(ctx, 65, "volume-too-big", "volume", "%u x %u x %u voxels are more than one launch covers",
-                               plan->dim[0], plan->dim[1], plan->dim[2]);
-    w.list = scratch->take<tile>(w.tiles);
-    counters = w.list ? scratch->take<uint32_t>(BATCH + 2) : nullptr;
-    w.updates = counters ? scratch->take<unsigned long long>(2) : nullptr;
+                               plan.dim[0], plan.dim[1], plan.dim[2]);
+    w.list = scratch.take<tile>(w.tiles);
+    counters = w.list ? scratch.take<uint32_t>(BATCH + 2) : nullptr;
+    w.updates = counters ? scratch.take<unsigned long long>(2) : nullptr;
     if (!w.updates || cuda_ok(ctx, cudaMemsetAsync(w.updates, 0, 16, cuda_stream(ctx)), "cudaMemset") ||
         cuda_ok(ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, ctx->device), "cudaDeviceGetAttribute"))
         return -1;
@@ -134,194 +199,74 @@ int fusing::make_work()
     w.listed = counters;
     w.taken = counters + 1;
     w.farthest = counters + 2;
-    grid = (unsigned)sms * RESIDENT;
+    resident = (unsigned)sms * RESIDENT;
     return 0;
 }
 
-int fusing::start_up()
+int fusing::fill()
 {
-    char *pinned = (char *)cuda_pinned(ctx, pinned_bytes(pixels));
-    uint64_t n = plan->voxels;
+    uint64_t n = samples();
 
-    if (!pinned || cuda_ok(ctx, cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking), "cudaStreamCreate"))
-        return -1;
-    for (int i = 0; i < SLOTS; i++)
-        if (make_slot(slots[i], pinned + i * slot_bytes(pixels)))
+    for (cudaEvent_t &e : begun)
+        if (cuda_ok(ctx, cudaEventCreate(&e), "cudaEventCreate"))
             return -1;
-    for (int i = 0; i < 2; i++)
-        if (make_half(halves[i], pinned + SLOTS * slot_bytes(pixels) + i * BATCH * sizeof(view)) ||
-            cuda_ok(ctx, cudaEventCreate(&begun[i]), "cudaEventCreate"))
-            return -1;
-    if (make_work() || cuda_ok(ctx, cudaEventRecord(begun[0], cuda_stream(ctx)), "cudaEventRecord") ||
-        cuda_ok(ctx, cudaMemsetAsync(t.weight, 0, n * 4, cuda_stream(ctx)), "cudaMemset"))
+    if (cuda_ok(ctx, cudaEventRecord(begun[0], cuda_stream(ctx)), "cudaEventRecord") ||
+        (n && cuda_ok(ctx, cudaMemsetAsync(t.weight, 0, n * 4, cuda_stream(ctx)), "cudaMemset")))
         return -1;
-    fill_one<<<blocks_of(n, 1024), 256, 0, cuda_stream(ctx)>>>(t.tsdf, n);
-    if (cuda_launched(ctx, "filling the volume"))
-        return -1;
-    /* the device memory of the copies was taken in order of the main queue */
-    return cuda_ok(ctx, cudaEventRecord(begun[1], cuda_stream(ctx)), "cudaEventRecord") ||
-                   cuda_ok(ctx, cudaStreamWaitEvent(copies, begun[1], 0), "cudaStreamWaitEvent")
-               ? -1 : 0;
+    if (n)
+        fill_one<<<blocks_of(n, 1024), 256, 0, cuda_stream(ctx)>>>(t.tsdf, n);
+    return cuda_launched(ctx, "filling the volume") || cuda_ok(ctx, cudaEventRecord(begun[1], cuda_stream(ctx)), "cudaEventRecord") ? -1 : 0;
 }
 
-/* Both queues are empty before the memory goes back, also after a failure. */
-void fusing::end()
-{
-    if (copies) {
-        cudaStreamSynchronize(copies);
-        cudaStreamSynchronize(cuda_stream(ctx));
-        cudaStreamDestroy(copies);
-    }
-    for (slot &s : slots)
-        for (cudaEvent_t e : s.event)
-            if (e)
-                cudaEventDestroy(e);
-    for (half &h : halves)
-        for (cudaEvent_t e : h.event)
-            if (e)
-                cudaEventDestroy(e);
-    for (cudaEvent_t e : begun)
-        if (e)
-            cudaEventDestroy(e);
-    cudaGetLastError();
-}
-
-int add_elapsed(struct recon_ctx *ctx, cudaEvent_t from, cudaEvent_t to, double *sum)
-{
-    float ms = 0;
-
-    if (cuda_ok(ctx, cudaEventSynchronize(to), "fusing") ||
-        cuda_ok(ctx, cudaEventElapsedTime(&ms, from, to), "cudaEventElapsedTime"))
-        return -1;
-    *sum += ms;
-    return 0;
-}
-
-/* Waits until what the slot held is on the device. */
-int fusing::reuse(slot &s)
-{
-    bool was = s.used;
-
-    s.used = false;
-    return was ? add_elapsed(ctx, s.event[0], s.event[1], &cost->copy_ms) : 0;
-}
-
-/* Waits until what the half held is fused. */
-int fusing::reuse(half &h)
-{
-    bool was = h.used;
-
-    h.used = false;
-    return was ? add_elapsed(ctx, h.event[1], h.event[2], &cost->device_ms) : 0;
-}
-
-/* Frame n of a batch on its way. */
-int fusing::send(half &h, int n, const struct recon_frame &f)
-{
-    slot &s = slots[pulled++ % SLOTS];
-    bool color = f.color && plan->color;
-    view *v = &h.views[n];
-
-    if (reuse(s))
-        return -1;
-    memset(v, 0, sizeof(*v));
-    fuse_view(plan, &frames->camera, f.pose, 0, &v->v);
-    v->depth = h.d_depth + n * pixels;
-    v->color = color ? h.d_color + n * pixels * 3 : nullptr;
-    helpers->copy(s.depth, f.depth, pixels * 4, s.color, f.color, color ? pixels * 3 : 0);
-    if (cuda_ok(ctx, cudaEventRecord(s.event[0], copies), "cudaEventRecord") ||
-        cuda_ok(ctx, cudaMemcpyAsync(h.d_depth + n * pixels, s.depth, pixels * 4, cudaMemcpyHostToDevice, copies), "upload") ||
-        (color && cuda_ok(ctx, cudaMemcpyAsync(h.d_color + n * pixels * 3, s.color, pixels * 3, cudaMemcpyHostToDevice,
-                                               copies), "upload")) ||
-        cuda_ok(ctx, cudaEventRecord(s.event[1], copies), "cudaEventRecord"))
-        return -1;
-    s.used = true;
-    cost->copied_bytes += pixels * (color ? 7 : 4);
-    return 0;
-}
-
-/* Up to BATCH frames into the half; 0 frames at the end of the source. */
-int fusing::pull(half &h, int *ret_n)
-{
-    struct recon_frame f;
-    int n = 0;
-
-    while (n < BATCH) {
-        double t0 = now_ms();
-        int rc = frames->next(frames, &f);
-
-        cost->wait_ms += now_ms() - t0;
-        if (rc < 0)
-            return -1;
-        if (rc == 0)
-            break;
-        if (ctx->host->cancelled(ctx))
-            return ctx->host->fail(ctx, 124, nullptr, f.name, "stopped at frame '%s'", f.name ? f.name : "");
-        if (send(h, n++, f))
-            return -1;
-        counts.frames++;
-    }
-    *ret_n = n;
-    return 0;
-}
+/* ---- fusing ---- */
 
 int fusing::take_color()
 {
-    t.color = scratch->take<uint16_t>(plan->voxels * 3);
-    return t.color ? cuda_ok(ctx, cudaMemsetAsync(t.color, 0, plan->voxels * 6, cuda_stream(ctx)), "cudaMemset") : -1;
+    t.color = scratch.take<uint16_t>(samples() * 3);
+    return t.color ? cuda_ok(ctx, cudaMemsetAsync(t.color, 0, samples() * 6, cuda_stream(ctx)), "cudaMemset") : -1;
 }
 
-template <typename F> void fuse_into(const volume &t, const view *views, int n, const work &w, unsigned grid, cudaStream_t queue)
+template <typename F> void fuse_into(const volume &t, const cuda_batch &b, const work &w, unsigned resident, cudaStream_t queue)
 {
-    cull<F><<<blocks_of(w.tiles, THREADS / 32), THREADS, 0, queue>>>(t, views, n, w);
-    fuse_tiles<F><<<grid, THREADS, 0, queue>>>(t, views, n, w);
+    cull<F><<<blocks_of(w.tiles, THREADS / 32), THREADS, 0, queue>>>(t, b.frames, b.n, w);
+    fuse_tiles<F><<<resident, THREADS, 0, queue>>>(t, b.frames, b.n, w);
 }
 
-int fusing::launch(half &h, int n)
+int fusing::launch(const cuda_batch &b)
 {
     cudaStream_t queue = cuda_stream(ctx);
-    bool color = false;
+    bool weighted = plan.compat == FUSE_COMPAT_NVBLOX;
+    uint32_t pixels = frames->camera.width * frames->camera.height;
 
-    for (int i = 0; i < n; i++)
-        color = color || h.views[i].color;
-    if (cuda_ok(ctx, cudaMemcpyAsync(h.d_views, h.views, n * sizeof(view), cudaMemcpyHostToDevice, copies), "upload") ||
-        cuda_ok(ctx, cudaEventRecord(h.event[0], copies), "cudaEventRecord") ||
-        cuda_ok(ctx, cudaStreamWaitEvent(queue, h.event[0], 0), "cudaStreamWaitEvent") ||
-        cuda_ok(ctx, cudaEventRecord(h.event[1], queue), "cudaEventRecord") || (color && !t.color && take_color()) ||
-        cuda_ok(ctx, cudaMemsetAsync(w.listed, 0, (BATCH + 2) * 4, queue), "cudaMemset"))
+    if ((b.has_color && !t.color && samples() && take_color()) || cuda_ok(ctx, cudaMemsetAsync(w.listed, 0, (BATCH + 2) * 4, queue), "cudaMemset"))
         return -1;
-    measure<<<(unsigned)n * STRIPS, THREADS, 0, queue>>>(h.d_views, (uint32_t)pixels, w);
-    if (plan->compat == FUSE_COMPAT_NVBLOX)
-        fuse_into<dense_weighted>(t, h.d_views, n, w, grid, queue);
-    else
-        fuse_into<dense>(t, h.d_views, n, w, grid, queue);
-    if (cuda_launched(ctx, "fusing") || cuda_ok(ctx, cudaEventRecord(h.event[2], queue), "cudaEventRecord"))
-        return -1;
-    cost->copied_bytes += n * sizeof(view);
-    h.used = true;
-    return 0;
+    measure<<<(unsigned)b.n * STRIPS, THREADS, 0, queue>>>(b.frames, pixels, w);
+    if (!w.tiles) { /* no block was found: the depths are counted, for the refusal */
+    } else if (in_blocks && weighted) {
+        fuse_into<sparse_weighted>(t, b, w, resident, queue);
+    } else if (in_blocks) {
+        fuse_into<sparse>(t, b, w, resident, queue);
+    } else if (weighted) {
+        fuse_into<dense_weighted>(t, b, w, resident, queue);
+    } else {
+        fuse_into<dense>(t, b, w, resident, queue);
+    }
+    return cuda_launched(ctx, "fusing");
 }
 
 int fusing::all()
 {
-    int rc = 0;
+    cuda_batch *b;
 
-    for (;; batches++) {
-        half &h = halves[batches & 1];
-        int n = 0;
-
-        if (reuse(h) || pull(h, &n))
+    for (;;) {
+        if (feed.next(&b))
             return -1;
-        if (n == 0)
+        if (!b)
             break;
-        if (launch(h, n))
+        if (launch(*b) || feed.launched())
             return -1;
     }
-    for (half &h : halves)
-        rc = rc || reuse(h);
-    for (slot &s : slots)
-        rc = rc || reuse(s);
-    return rc || add_elapsed(ctx, begun[0], begun[1], &cost->device_ms) ? -1 : 0;
+    return feed.finish() || feed_elapsed(ctx, begun[0], begun[1], &cost->device_ms) ? -1 : 0;
 }
 
 int fusing::count_updates()
@@ -331,65 +276,77 @@ int fusing::count_updates()
     if (cuda_ok(ctx, cudaMemcpyAsync(n, w.updates, 16, cudaMemcpyDeviceToHost, cuda_stream(ctx)), "download") ||
         cuda_ok(ctx, cudaStreamSynchronize(cuda_stream(ctx)), "fusing"))
         return -1;
+    counts.frames = feed.taken;
     counts.updates = n[0];
     counts.depth_pixels = n[1];
     return fuse_verdict(ctx, frames, &counts);
 }
 
-/* What the fusion holds besides the volume: on the host, on the device. */
-uint64_t host_bytes(const struct recon_camera *c)
+int fusing::finish_colors(struct recon_volume *v)
 {
-    return pinned_bytes((uint64_t)c->width * c->height);
-}
-uint64_t frames_bytes(const struct recon_camera *c)
-{
-    uint64_t pixels = c ? (uint64_t)c->width * c->height : 0;
+    uint64_t n = samples() * 3;
 
-    return 2 * BATCH * (sizeof(view) + pixels * 7) + (BATCH + 6) * 4;
+    if (!t.color)
+        return 0;
+    v->rgb = (uint8_t *)cuda_alloc(ctx, n);
+    if (!v->rgb)
+        return -1;
+    finish_color<<<blocks_of(n, 1024), 256, 0, cuda_stream(ctx)>>>(t.color, v->rgb, n);
+    return cuda_launched(ctx, "colours of the volume");
 }
-uint64_t device_bytes(const struct fuse_plan *p, const struct recon_camera *c)
-{
-    uint32_t y, z, tiles = tiles_along(p->dim, &y, &z);
 
-    return fuse_bytes(p) + frames_bytes(c) + tiles * sizeof(tile);
-}
+/* ---- the kernel ---- */
 
 int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost)
 {
-    const struct recon_frames *f = in ? (const struct recon_frames *)in[0] : nullptr;
+    struct recon_frames *f = in ? (struct recon_frames *)(uintptr_t)in[0] : nullptr;
+    struct recon_cost unused = {};
     struct fuse_plan p;
+    int rc;
 
     if (!fuse_known(f, params))
         return 0;
     if (fuse_plan(ctx, f, params, &p))
         return -1;
-    cost->device_bytes = device_bytes(&p, f ? &f->camera : nullptr);
-    cost->host_bytes = f ? host_bytes(&f->camera) : 0;
     fuse_guess(&p, f, cost);
-    return 0;
-}
-
-int take_volume(struct recon_ctx *ctx, const struct fuse_plan &p, struct recon_volume *v)
-{
-    v->tsdf = (float *)cuda_alloc(ctx, p.voxels * 4);
-    v->place = RECON_DEVICE;
-    v->weight = v->tsdf ? (float *)cuda_alloc(ctx, p.voxels * 4) : nullptr;
-    memcpy(v->dim, p.dim, sizeof(v->dim));
-    memcpy(v->origin, p.origin, sizeof(v->origin));
-    v->voxel = p.voxel;
-    v->truncation = p.truncation;
-    return v->weight ? 0 : -1;
-}
-
-int take_color(struct recon_ctx *ctx, const volume &t, struct recon_volume *v, uint64_t voxels)
-{
-    if (!t.color)
+    cost->device_bytes = fuse_bytes(&p);
+    if (!f)
         return 0;
-    v->rgb = (uint8_t *)cuda_alloc(ctx, voxels * 3);
-    if (!v->rgb)
+    fusing x(ctx, f, p, &unused);
+
+    rc = x.count();
+    cost->device_bytes = x.device_bytes();
+    cost->host_bytes = feed_pinned_bytes(&f->camera);
+    if (x.in_blocks) { /* a frame updates a fourth of what is near some surface */
+        x.counts.updates = x.samples() / 4 * f->count;
+        fuse_cost(&p, x.samples(), &x.counts, cost);
+    }
+    return rc;
+}
+
+int shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out)
+{
+    struct recon_frames *f = in ? (struct recon_frames *)(uintptr_t)in[0] : nullptr;
+    struct recon_volume *v = (struct recon_volume *)out[0];
+    struct recon_cost unused = {};
+    struct fuse_plan p;
+    int rc;
+
+    if (fuse_shape(ctx, in, params, out))
         return -1;
-    finish_color<<<blocks_of(voxels * 3, 1024), 256, 0, cuda_stream(ctx)>>>(t.color, v->rgb, voxels * 3);
-    return cuda_launched(ctx, "colours of the volume");
+    if (!f || !v->dim[0] || params[FUSE_LAYOUT].i == FUSE_DENSE)
+        return 0;
+    if (fuse_plan(ctx, f, params, &p))
+        return -1;
+    fusing x(ctx, f, p, &unused);
+
+    rc = x.count();
+    if (rc == 0 && x.in_blocks) {
+        v->side = FUSE_BLOCK;
+        v->blocks = x.found;
+        v->beyond = 1;
+    }
+    return rc;
 }
 
 int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out,
@@ -398,38 +355,16 @@ int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *
     struct recon_frames *frames = (struct recon_frames *)(uintptr_t)in[0];
     struct recon_volume *v = (struct recon_volume *)out[0];
     struct fuse_plan plan;
-    Scratch scratch(ctx);
-    copier helpers(ctx->threads / 4);
-    fusing x = {};
-    char why[200];
     int rc;
 
-    if (cuda_fuse_elsewhere(ctx, frames, params, why, sizeof(why)))
-        return ctx->host->fail(ctx, 64, nullptr, "layout", "tsdf.fuse of module 'cuda': %s", why);
-    if (fuse_plan(ctx, frames, params, &plan) ||
-        fuse_fits(ctx, &plan, device_bytes(&plan, &frames->camera), cuda_memory_free(ctx), "device") ||
-        take_volume(ctx, plan, v))
+    if (fuse_plan(ctx, frames, params, &plan))
         return -1;
-    x.helpers = &helpers;
-    x.ctx = ctx;
-    x.frames = frames;
-    x.plan = &plan;
-    x.scratch = &scratch;
-    x.cost = cost;
-    x.pixels = (uint64_t)frames->camera.width * frames->camera.height;
-    x.t.tsdf = v->tsdf;
-    x.t.weight = v->weight;
-    memcpy(x.t.dim, plan.dim, sizeof(plan.dim));
-    memcpy(x.t.origin, plan.origin, sizeof(plan.origin));
-    x.t.voxel = plan.voxel;
-    x.t.truncation = plan.truncation;
-    x.t.reach = plan.reach;
-    x.t.most = plan.weight_max > 0 ? (float)plan.weight_max : INFINITY;
-    rc = x.start_up() || x.all() || x.count_updates() || take_color(ctx, x.t, v, plan.voxels) ? -1 : 0;
-    x.end();
-    fuse_cost(&plan, plan.voxels, &x.counts, cost);
-    cost->device_bytes = device_bytes(&plan, &frames->camera);
-    cost->host_bytes = host_bytes(&frames->camera);
+    fusing x(ctx, frames, plan, cost);
+
+    rc = x.prepare() || (x.samples() && x.take_volume(v)) || x.make_work() || x.fill() || x.all() || x.count_updates() || x.finish_colors(v) ? -1 : 0;
+    fuse_cost(&plan, x.samples(), &x.counts, cost);
+    cost->device_bytes = x.device_bytes();
+    cost->host_bytes = feed_pinned_bytes(&frames->camera);
     return rc;
 }
 
@@ -440,10 +375,5 @@ int selftest(struct recon_ctx *ctx)
 
 } // namespace
 
-int cuda_fuse_elsewhere(struct recon_ctx *ctx, const struct recon_frames *frames, const struct recon_value *params, char *why, size_t size)
-{
-    return fuse_elsewhere(ctx, frames, params, frames_bytes(frames ? &frames->camera : nullptr), cuda_memory_free(ctx), why, size);
-}
-
 const struct recon_kernel cuda_tsdf_fuse = { RECON_KERNEL_ABI, FUSE_NAME, FUSE_DOC, fuse_in,  fuse_out,
-                                             fuse_params,      bound,     run,      selftest, fuse_shape };
+                                             fuse_params,      bound,     run,      selftest, shape };

@@ -3,19 +3,25 @@
 #define KERNELS_CUDA_FUSE_TILES_CUH
 
 #include <cub/block/block_reduce.cuh>
-#include "cuda.cuh"
+#include "fuse_feed.cuh"
 
 namespace {
 
-enum { BATCH = 32, THREADS = 256, RESIDENT = 4, STRIPS = 16 };
+enum { THREADS = 256, RESIDENT = 4, STRIPS = 16 };
 
 /* A tile is one x, ROWS samples along y and ALONG along z: a thread each. WEIGHTED: the frame's weight falls with the distance, and
- * means are cut off, not values, as nvblox has it. */
+ * means are cut off, not values, as nvblox has it. SPARSE: the volume is in blocks, of which a tile is one x. */
 struct dense {
-    enum { ROWS = 8, ALONG = 32, WEIGHTED = 0 };
+    enum { ROWS = 8, ALONG = 32, WEIGHTED = 0, SPARSE = 0 };
 };
 struct dense_weighted {
-    enum { ROWS = 8, ALONG = 32, WEIGHTED = 1 };
+    enum { ROWS = 8, ALONG = 32, WEIGHTED = 1, SPARSE = 0 };
+};
+struct sparse {
+    enum { ROWS = FUSE_BLOCK, ALONG = FUSE_BLOCK, WEIGHTED = 0, SPARSE = 1 };
+};
+struct sparse_weighted {
+    enum { ROWS = FUSE_BLOCK, ALONG = FUSE_BLOCK, WEIGHTED = 1, SPARSE = 1 };
 };
 
 struct volume {
@@ -23,13 +29,8 @@ struct volume {
     uint16_t *color; /* running mean in 1/256, or NULL */
     uint32_t dim[3];
     double origin[3], voxel, truncation, reach;
-    float most; /* of the weight */
-};
-/* One frame of a batch on the device. */
-struct view {
-    struct fuse_view v;
-    const float *depth;
-    const uint8_t *color; /* or NULL */
+    float most;            /* of the weight */
+    const uint32_t *block; /* of a volume in blocks: their places, three numbers each */
 };
 struct tile {
     uint32_t id, seen; /* by which frames of the batch, a bit each */
@@ -57,7 +58,7 @@ __global__ void fill_one(float *p, uint64_t n)
 }
 
 /* A block a strip of a frame. Depths are positive, so their bits are ordered as they are. */
-__global__ void __launch_bounds__(THREADS) measure(const view *frames, uint32_t pixels, work w)
+__global__ void __launch_bounds__(THREADS) measure(const cuda_frame *frames, uint32_t pixels, work w)
 {
     typedef cub::BlockReduce<uint32_t, THREADS> Reduce;
     __shared__ typename Reduce::TempStorage scratch;
@@ -96,12 +97,23 @@ __device__ void row_start(const volume &t, const struct fuse_view &v, uint32_t i
 struct corner {
     uint32_t i, j, k;
 };
-template <typename F> __device__ corner corner_of(const work &w, uint32_t id)
+template <typename F> __device__ corner corner_of(const volume &t, const work &w, uint32_t id)
 {
+    if (F::SPARSE) {
+        const uint32_t *at = t.block + 3 * (uint64_t)(id / FUSE_BLOCK);
+        corner c = { FUSE_BLOCK * at[0] + id % FUSE_BLOCK, FUSE_BLOCK * at[1], FUSE_BLOCK * at[2] };
+
+        return c;
+    }
     uint32_t slab = id / w.tiles_z, i = slab / w.tiles_y;
     corner c = { i, (slab - i * w.tiles_y) * F::ROWS, (id - slab * w.tiles_z) * F::ALONG };
 
     return c;
+}
+/* Place in the arrays of the thread's voxel (i, j, k) of the tile. */
+template <typename F> __device__ uint64_t place_of(const volume &t, uint32_t id, uint32_t i, uint32_t j, uint32_t k)
+{
+    return F::SPARSE ? (uint64_t)id * THREADS + threadIdx.x : ((uint64_t)i * t.dim[1] + j) * t.dim[2] + k;
 }
 
 /* Whether a tile can meet what the frame sees. Each plane of the view is
@@ -112,6 +124,8 @@ template <typename F> __device__ bool tile_seen(const volume &t, const struct fu
     double s[3], dy[3], dz[3], left = v.cx + 0.5, right = v.width - 0.5 - v.cx, top = v.cy + 0.5,
            bottom = v.height - 0.5 - v.cy;
 
+    if (F::SPARSE && c.i >= t.dim[0])
+        return false;
     row_start(t, v, c.i, c.j, s);
     for (int a = 0; a < 3; a++) {
         s[a] += c.k * (v.r[3 * a + 2] * t.voxel);
@@ -126,7 +140,7 @@ template <typename F> __device__ bool tile_seen(const volume &t, const struct fu
            most(-v.fx, 0, right) >= -1e-3 && most(0, v.fy, top) >= -1e-3 && most(0, -v.fy, bottom) >= -1e-3;
 }
 
-template <typename F> __global__ void __launch_bounds__(THREADS) cull(volume t, const view *frames, int n, work w)
+template <typename F> __global__ void __launch_bounds__(THREADS) cull(volume t, const cuda_frame *frames, int n, work w)
 {
     uint32_t lane = threadIdx.x % 32, id = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, seen;
     bool mine = false;
@@ -134,7 +148,7 @@ template <typename F> __global__ void __launch_bounds__(THREADS) cull(volume t, 
     if (id >= w.tiles)
         return;
     if ((int)lane < n)
-        mine = tile_seen<F>(t, frames[lane].v, fmin((double)__uint_as_float(w.farthest[lane]) + t.truncation, t.reach), corner_of<F>(w, id));
+        mine = tile_seen<F>(t, frames[lane].v, fmin((double)__uint_as_float(w.farthest[lane]) + t.truncation, t.reach), corner_of<F>(t, w, id));
     seen = __ballot_sync(0xffffffffu, mine);
     if (lane == 0 && seen) {
         tile listed = { id, seen };
@@ -153,7 +167,7 @@ struct quick {
     float step[3], cx, cy, wide, high, margin;
     int32_t stride;
 };
-__device__ void quick_of(const volume &t, const view &f, quick *q)
+__device__ void quick_of(const volume &t, const cuda_frame &f, quick *q)
 {
     const struct fuse_view &v = f.v;
 
@@ -253,7 +267,7 @@ template <typename F> __device__ bool exact_value(const volume &t, float d, doub
 /* Whether the frame has a depth for the voxel, not too far in front of it: the value to fuse. local: of the voxel in its
  * tile; row: camera coordinates at the tile's row, at: of the voxel along it from `start` on. */
 template <typename F>
-__device__ bool value_of(const volume &t, const view &f, const quick &q, const float row[3], float local,
+__device__ bool value_of(const volume &t, const cuda_frame &f, const quick &q, const float row[3], float local,
                          const double start[3], double at, said *ret)
 {
     float z = fmaf(local, q.step[2], row[2]), d, s, doubt, trunc = (float)t.truncation, safe = 8 * (float)t.voxel;
@@ -284,7 +298,7 @@ __device__ bool value_of(const volume &t, const view &f, const quick &q, const f
 }
 
 template <typename F>
-__device__ uint32_t fuse_voxel(const volume &t, const view *frames, const quick *quicks, uint32_t seen, uint64_t at,
+__device__ uint32_t fuse_voxel(const volume &t, const cuda_frame *frames, const quick *quicks, uint32_t seen, uint64_t at,
                                uint32_t k, const double (*start)[F::ROWS][3], const float (*row)[F::ROWS][3])
 {
     uint32_t changed = 0, r = threadIdx.x / F::ALONG;
@@ -327,18 +341,18 @@ __device__ void begin_row(const volume &t, const struct fuse_view &v, const corn
         row[a] = (float)(scale[a] * (start[a] + c.k * (v.r[3 * a + 2] * t.voxel)));
 }
 
-template <typename F> __global__ void __launch_bounds__(THREADS, RESIDENT) fuse_tiles(volume t, const view *frames, int n, work w)
+template <typename F> __global__ void __launch_bounds__(THREADS, RESIDENT) fuse_tiles(volume t, const cuda_frame *frames, int n, work w)
 {
     typedef cub::BlockReduce<uint32_t, THREADS> Reduce;
     __shared__ typename Reduce::TempStorage scratch;
-    __shared__ view views[BATCH];
+    __shared__ cuda_frame views[BATCH];
     __shared__ quick quicks[BATCH];
     __shared__ double start[BATCH][F::ROWS][3];
     __shared__ float row[BATCH][F::ROWS][3];
     __shared__ uint32_t mine;
     uint32_t changed = 0, sum, listed = *w.listed, r = threadIdx.x % F::ROWS;
 
-    static_assert(F::ALONG * F::ROWS == THREADS && THREADS % F::ROWS == 0, "a thread a voxel of a tile, rows are shared out evenly");
+    static_assert(F::ALONG * F::ROWS == THREADS && FUSE_BLOCK * FUSE_BLOCK == THREADS && THREADS % F::ROWS == 0, "a thread a voxel of a tile, rows are shared out evenly");
     if ((int)threadIdx.x < n) {
         views[threadIdx.x] = frames[threadIdx.x];
         quick_of(t, views[threadIdx.x], &quicks[threadIdx.x]);
@@ -350,7 +364,7 @@ template <typename F> __global__ void __launch_bounds__(THREADS, RESIDENT) fuse_
         if (mine >= listed)
             break;
         tile now = w.list[mine];
-        corner c = corner_of<F>(w, now.id);
+        corner c = corner_of<F>(t, w, now.id);
         uint32_t k = c.k + threadIdx.x % F::ALONG, j = c.j + threadIdx.x / F::ALONG;
 
         for (uint32_t f = threadIdx.x / F::ROWS; f < BATCH; f += THREADS / F::ROWS)
@@ -358,7 +372,7 @@ template <typename F> __global__ void __launch_bounds__(THREADS, RESIDENT) fuse_
                 begin_row(t, views[f].v, c, r, start[f][r], row[f][r]);
         __syncthreads();
         if (k < t.dim[2] && j < t.dim[1])
-            changed += fuse_voxel<F>(t, views, quicks, now.seen, ((uint64_t)c.i * t.dim[1] + j) * t.dim[2] + k, k, start, row);
+            changed += fuse_voxel<F>(t, views, quicks, now.seen, place_of<F>(t, now.id, c.i, j, k), k, start, row);
         __syncthreads();
     }
     sum = Reduce(scratch).Sum(changed);

@@ -10,8 +10,6 @@ static const struct recon_kernel *const kernels[] = { &cuda_tsdf_fuse,  &cuda_ma
 static int elsewhere(struct recon_ctx *ctx, const struct recon_kernel *k, const void *const *in, const struct recon_value *params, char *why,
                      size_t size)
 {
-    if (k == &cuda_tsdf_fuse)
-        return cuda_fuse_elsewhere(ctx, in ? (const struct recon_frames *)in[0] : nullptr, params, why, size);
     if (k == &cuda_points_voxelize)
         return voxelize_elsewhere(ctx, in ? (const struct recon_points *)in[0] : nullptr, params, cuda_memory_free(ctx), why, size);
     if (k->in[0].name && k->in[0].type == RECON_VOLUME)
