@@ -127,21 +127,27 @@ void subdivide_cost(uint64_t v, uint64_t f, uint64_t edges, bool first, struct r
     cost->items = 4 * f;
 }
 
+void subdivide_last(const struct recon_mesh *m, int64_t levels, uint64_t *v, uint64_t *f, uint64_t *edges)
+{
+    *v = m->vertices;
+    *f = m->faces;
+    for (int64_t i = 1; i < levels && *f < UINT64_MAX / 1024; i++) {
+        *v += 3 * *f;
+        *f *= 4;
+    }
+    *edges = 3 * *f;
+}
+
 int subdivide_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
 {
     const struct recon_mesh *m = in[0];
-    uint64_t v, f;
+    uint64_t v, f, edges;
 
     (void)ctx;
     if (!m)
         return 0;
-    v = m->vertices;
-    f = m->faces;
-    for (int64_t i = 1; i < p[MESH_SUBDIVIDE_LEVELS].i && f < UINT64_MAX / 1024; i++) {
-        v += 3 * f; /* edges at most */
-        f *= 4;
-    }
-    subdivide_cost(v, f, 3 * f, p[MESH_SUBDIVIDE_LEVELS].i < 2, cost);
+    subdivide_last(m, p[MESH_SUBDIVIDE_LEVELS].i, &v, &f, &edges);
+    subdivide_cost(v, f, edges, p[MESH_SUBDIVIDE_LEVELS].i < 2, cost);
     return 0;
 }
 
@@ -182,6 +188,11 @@ int subdivide_fits(struct recon_ctx *ctx, uint64_t vertices, uint64_t faces)
         return 0;
     return ctx->host->fail(ctx, CODE_DATA, NULL, "mesh", "a level more of %llu faces makes more than %u: ask for fewer levels",
                            (unsigned long long)faces, UINT32_MAX / 3 - 1);
+}
+
+int subdivide_stopped(struct recon_ctx *ctx, int64_t left)
+{
+    return ctx->host->fail(ctx, CODE_DEADLINE, NULL, "mesh", "stopped with %lld levels to go", (long long)left);
 }
 
 /* ---- self-tests on the octahedron ---- */

@@ -171,10 +171,22 @@ int rows_neighbours(struct recon_ctx *ctx, const struct topo *t, struct rows *re
 int rows_corners(struct recon_ctx *ctx, const struct recon_mesh *m, struct rows *ret);       /* corners of a vertex, ascending */
 void rows_release(struct recon_ctx *ctx, struct rows *r);
 
+/* cos(2 pi / n), n > 0, by operations that round alike everywhere; the cosines of libraries and devices differ in their last bit. */
+KERN_HD double cos_of_turn(uint64_t n)
+{
+    const double few[8] = { 1, 1, -1, -0.5, 0, 0.30901699437494742, 0.5, 0.62348980185873353 };
+    double x = 2 * 3.14159265358979323846 / (double)n, y = x * x; /* up to pi / 4: what is left out is below 3e-18 */
+
+    if (n < 8)
+        return few[n];
+    return 1 - y * (1 / 2.0 - y * (1 / 24.0 - y * (1 / 720.0 - y * (1 / 40320.0 - y * (1 / 3628800.0 -
+               y * (1 / 479001600.0 - y * (1 / 87178291200.0 - y / 20922789888000.0)))))));
+}
+
 /* Loop's weight of each of n neighbours (C. Loop, 1987). */
 KERN_HD double loop_beta(uint64_t n)
 {
-    double c = 0.375 + 0.25 * cos(2 * 3.14159265358979323846 / (double)n);
+    double c = 0.375 + 0.25 * cos_of_turn(n);
 
     return (0.625 - c * c) / (double)n;
 }
@@ -184,9 +196,12 @@ int smooth_bound(struct recon_ctx *ctx, const void *const *in, const struct reco
 int normals_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
 /* A level: vertices, faces and edges before it; first: its input is the caller's. host_bytes grows to it where it is less. */
 void subdivide_cost(uint64_t vertices, uint64_t faces, uint64_t edges, bool first, struct recon_cost *cost);
+/* Vertices, faces and edges, at most, before the last level. */
+void subdivide_last(const struct recon_mesh *m, int64_t levels, uint64_t *vertices, uint64_t *faces, uint64_t *edges);
 int subdivide_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
 int subdivide_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
 int same_shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, void *const *out);
+int subdivide_stopped(struct recon_ctx *ctx, int64_t left); /* the deadline, levels to go; -1 */
 int subdivide_fits(struct recon_ctx *ctx, uint64_t vertices, uint64_t faces);
 int golden_smooth(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
 int golden_normals(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);

@@ -155,6 +155,53 @@ static int fill(uint32_t n, uint32_t hole, const char *remark)
     return rc;
 }
 
+static int time_check(const struct recon_mesh *m, const char *size)
+{
+    const struct recon_kernel *k = test_kernel(M, MESH_CHECK_NAME);
+    struct recon_value *p = test_params(k);
+    struct call c = { k, { m }, p };
+    struct times t;
+    int rc;
+
+    p[MESH_CHECK_FILE].s = "";
+    rc = time_call(&c, &t);
+    if (rc == 0)
+        tell(k->name, size, &t, 12 * (double)(m->vertices + m->faces) / rate * 1e3, "bytes", "mesh read; edges are sorted");
+    free(p);
+    return rc;
+}
+
+static int time_subdivide(const struct recon_mesh *m, const char *size, int method, const char *remark)
+{
+    const struct recon_kernel *k = test_kernel(M, MESH_SUBDIVIDE_NAME);
+    struct recon_value *p = test_params(k);
+    struct call c = { k, { m }, p };
+    struct times t;
+    double v = (double)m->vertices, f = (double)m->faces;
+    int rc;
+
+    p[MESH_SUBDIVIDE_METHOD].i = method;
+    rc = time_call(&c, &t);
+    if (rc == 0) /* 3 / 2 edges a face */
+        tell(k->name, size, &t, (12 * v + 12 * f + 12 * (v + 1.5 * f) + 48 * f) / rate * 1e3, "bytes", remark);
+    free(p);
+    return rc;
+}
+
+/* about faces of them */
+static int faces(uint64_t faces)
+{
+    struct recon_mesh m;
+    char size[32], text[100];
+    int rc = sheet((uint32_t)sqrt((double)faces / 2), 0, &m);
+
+    snprintf(text, sizeof(text), "%s faces", count_text(m.faces, size));
+    rc = rc || time_check(&m, text) || time_subdivide(&m, text, MESH_SUBDIVIDE_LOOP, "loop, one level, mesh read and written") ||
+         time_subdivide(&m, text, MESH_SUBDIVIDE_MIDPOINT, "midpoint");
+    golden_free(&T.ctx, M->device, RECON_MESH, &m);
+    return rc;
+}
+
 static int meshes(uint32_t n)
 {
     struct recon_mesh m;
@@ -309,6 +356,8 @@ int bench_meshes(uint64_t most)
         rc = meshes((uint32_t)sqrt((double)n)) || voxels(n);
     for (uint32_t n = most < 1 << 20 ? 200 : 1001, i = 0; i < 2 && rc == 0; i++)
         rc = fill(n, 5 * i, i ? "holes of 20 edges; the outer border stays" : "the outer border stays");
+    for (uint64_t n = most < 1 << 20 ? most : 1 << 20; n <= most && n <= 2 << 20 && rc == 0; n *= 2)
+        rc = faces(n);
     return rc || farthest(most < 250000 ? most : 250000, most < 250000 ? 1000 : 4096) || (most > 1000000 && farthest(1000000, 4096)) ||
            signs(most < 1000000 ? most : 1000000, 100000);
 }

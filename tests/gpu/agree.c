@@ -32,6 +32,7 @@ struct said { /* by a run */
 static struct side A, B;
 static char folder[] = "/tmp/agree-XXXXXX"; /* for files */
 bool agree_small;
+int agree_patience;
 
 static void open_side(struct side *s, const char *path)
 {
@@ -86,6 +87,7 @@ static void run_on(struct side *s, const struct recon_kernel *k, const void *con
     for (int i = 0; k->out[i].name; i++)
         to[i] = &out[i];
     test_ctx_reset(&s->t);
+    s->t.patience = agree_patience;
     ret->rc = golden_run(&s->t.ctx, k, s->m->device, in, p, to);
     ret->code = s->t.code;
     memcpy(ret->rule, s->t.rule, sizeof(ret->rule));

@@ -13,6 +13,7 @@ struct tally {
 };
 
 extern bool agree_small;
+extern int agree_patience; /* cancelled() says yes at the call of that number of a run; 0: never */
 
 /* The defaults of a kernel's parameters; free with free(). */
 struct recon_value *agree_params(const char *kernel);

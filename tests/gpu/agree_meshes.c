@@ -43,6 +43,30 @@ static void check_one(const struct recon_mesh *m, const char *what)
     free(p);
 }
 
+static struct tally loops, midpoints;
+
+/* Levels one after the other, as many as stay small; and with the deadline before the last. */
+static void subdivide_one(const struct recon_mesh *m, const char *what)
+{
+    struct recon_value *p = agree_params(MESH_SUBDIVIDE_NAME);
+    char name[80];
+
+    for (int method = MESH_SUBDIVIDE_LOOP; method <= MESH_SUBDIVIDE_MIDPOINT; method++)
+        for (int i = 1; i < 4 && (i == 1 || m->faces << 2 * i < (agree_small ? 20000 : 2000000)); i++) {
+            struct tally *t = method == MESH_SUBDIVIDE_LOOP ? &loops : &midpoints;
+
+            p[MESH_SUBDIVIDE_METHOD].i = method;
+            p[MESH_SUBDIVIDE_LEVELS].i = i;
+            snprintf(name, sizeof(name), "%s, %d levels", what, i);
+            agree_one(t, MESH_SUBDIVIDE_NAME, name, (const void *[]){ m, NULL }, p, 0);
+            agree_patience = i - 1;
+            if (agree_patience)
+                agree_one(t, MESH_SUBDIVIDE_NAME, name, (const void *[]){ m, NULL }, p, 0);
+            agree_patience = 0;
+        }
+    free(p);
+}
+
 static struct tally signs, windings;
 
 static void sign_one(const struct recon_mesh *m, const char *what)
@@ -69,6 +93,8 @@ int agree_meshes(void)
     rc = agree_told(MESH_SMOOTH_NAME, &smooth) + agree_told(MESH_NORMALS_NAME, &normals) + agree_told("  by angle", &angles);
     agree_each_mesh(check_one);
     rc += agree_told(MESH_CHECK_NAME, &checks);
+    agree_each_mesh(subdivide_one);
+    rc += agree_told(MESH_SUBDIVIDE_NAME, &loops) + agree_told("  midpoint", &midpoints);
     agree_each_mesh(sign_one);
     return rc + agree_told(CHECK_SIGN_NAME, &signs) + agree_told("  winding", &windings);
 }

@@ -125,4 +125,23 @@ diff -r ball-cpu ball-cuda >out 2>&1 && ok 'the same files' || not_ok 'the same 
 has ball-cuda/ball.obj 'f 2/1/2 4/2/4 5/3/5' 'with texture coordinates'
 has ball-cuda/ball.obj 'usemtl a' 'and materials'
 has ball-cuda/mesh-check.json '"euler": 2' 'and a census'
+# finer, smoothed and looked at without leaving the device
+cat >fine.conf <<'C'
+version = 1;
+steps = ( { name = "read"; kernel = "mesh.read"; }, { name = "fine"; kernel = "mesh.subdivide"; params = { levels = 3; }; },
+          { name = "smooth"; kernel = "mesh.smooth"; }, { name = "check"; kernel = "mesh.check"; params = { require = "closed"; }; },
+          { name = "save"; kernel = "mesh.write"; } );
+C
+for device in cpu cuda; do
+    tap 0 "a finer mesh on $device" run --pipeline ./fine.conf --dataset ball.obj --device $device --out fine-$device --events "$T/events-$device"
+done
+diff -r fine-cpu fine-cuda >out 2>&1 && ok 'the same mesh and census' || not_ok 'the same mesh and census' "$(cat out)"
+has fine-cuda/mesh-check.json '"faces": 512' 'of 512 faces'
+for kernel in subdivide smooth check; do
+    if grep "\"kernel\":\"mesh.$kernel\"" events-cuda | grep -q '"device":"cpu"'; then
+        not_ok "mesh.$kernel runs on the device" "$(cat events-cuda)"
+    else
+        ok "mesh.$kernel runs on the device"
+    fi
+done
 finish

@@ -154,8 +154,9 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     struct recon_mesh now = *(const struct recon_mesh *)in[0], next;
 
     cost->host_bytes = 0;
-    for (int64_t i = 0; i < p[MESH_SUBDIVIDE_LEVELS].i; i++) {
-        int rc = subdivide(ctx, &now, p[MESH_SUBDIVIDE_METHOD].i == MESH_SUBDIVIDE_LOOP, &next);
+    for (int64_t i = 0, n = p[MESH_SUBDIVIDE_LEVELS].i; i < n; i++) {
+        int rc = i > 0 && ctx->host->cancelled(ctx) ? subdivide_stopped(ctx, n - i)
+                                                    : subdivide(ctx, &now, p[MESH_SUBDIVIDE_METHOD].i == MESH_SUBDIVIDE_LOOP, &next);
 
         if (rc == 0)
             subdivide_cost(now.vertices, now.faces, next.vertices - now.vertices, i == 0, cost);

@@ -10,16 +10,6 @@ namespace {
 
 enum { THREADS = 256 };
 
-/* first[v] of sorted owners; owner(i) of items, n of them. One thread an item fills the rows that begin there. */
-template <typename F> __device__ void begin_rows(uint64_t i, uint64_t n, uint64_t vertices, uint32_t *first, F owner)
-{
-    uint64_t now = i < n ? owner(i) : vertices, before = i ? owner(i - 1) + 1 : 0;
-
-    now = now < vertices ? now : vertices;
-    for (uint64_t v = before; v <= now; v++)
-        first[v] = (uint32_t)i;
-}
-
 /* Corners of each vertex counted; told: the first corner out of range, the most of a vertex. */
 __global__ void __launch_bounds__(THREADS) count_corners(const uint32_t *index, uint64_t n, uint64_t vertices, uint32_t *count, unsigned long long *told)
 {

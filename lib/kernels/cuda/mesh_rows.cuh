@@ -20,4 +20,14 @@ int cuda_rows_neighbours(struct recon_ctx *ctx, Scratch &scratch, const struct r
 uint64_t cuda_rows_corners_bytes(uint64_t vertices, uint64_t faces); /* at most, rows included */
 uint64_t cuda_rows_neighbours_bytes(uint64_t vertices, uint64_t faces);
 
+/* first[v] of sorted owners; owner(i) of items, n of them. One thread an item fills the rows that begin there. */
+template <typename F> static __device__ __forceinline__ void begin_rows(uint64_t i, uint64_t n, uint64_t vertices, uint32_t *first, F owner)
+{
+    uint64_t now = i < n ? owner(i) : vertices, before = i ? owner(i - 1) + 1 : 0;
+
+    now = now < vertices ? now : vertices;
+    for (uint64_t v = before; v <= now; v++)
+        first[v] = (uint32_t)i;
+}
+
 #endif

@@ -4,7 +4,8 @@
 #include "kernels/points_plan.h"
 
 static const struct recon_kernel *const kernels[] = { &cuda_tsdf_fuse,  &cuda_marching_cubes, &cuda_scene,           &cuda_preview,
-                                                      &cuda_mesh_smooth, &cuda_mesh_normals,  &cuda_mesh_check,      &cuda_mesh_fill,     &cuda_mesh_clean,     &cuda_check_sign,
+                                                      &cuda_mesh_smooth, &cuda_mesh_normals,  &cuda_mesh_check,      &cuda_mesh_fill,     &cuda_mesh_clean,
+                                                      &cuda_mesh_subdivide, &cuda_check_sign,
                                                       &cuda_points_fps, &cuda_points_voxelize, &cuda_points_normals, nullptr };
 
 static int elsewhere(struct recon_ctx *ctx, const struct recon_kernel *k, const void *const *in, const struct recon_value *params, char *why,

@@ -73,8 +73,7 @@ static void output(struct recon_ctx *c, const char *path)
 
 static int cancelled(struct recon_ctx *c)
 {
-    (void)c;
-    return 0;
+    return of(c)->patience && --of(c)->patience <= 0 ? (of(c)->patience = 1) : 0;
 }
 
 static const struct recon_host services = { alloc, release, fail, take_log, output, cancelled };

@@ -15,6 +15,7 @@ struct test_ctx {
     struct strv outputs;
     uint64_t live; /* allocations not yet freed */
     uint64_t bytes, peak; /* of them, and the most at a time; as large as malloc makes them */
+    int patience;  /* cancelled() says yes at the call of that number and after; 0: never */
     uint64_t most; /* alloc() refuses more bytes than this; 0: no limit */
 };
 void test_ctx_init(struct test_ctx *t, const char *dataset, const char *out, int threads);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "base/test/scratch.h"
-#include "kernels/mesh_rows.h"
+#include "kernels/mesh_plan.h"
 #include "kernels/plan.h"
 #include "kernels/test/made.h"
 #include "kernels/tree_sum.h"
@@ -311,6 +311,19 @@ static void smoothing(void **state)
     free(p);
 }
 
+/* Loop's weights are within rounding of those of the library's cosine, and exact where that is a fraction */
+static void betas(void **state)
+{
+    (void)state;
+    assert_true(loop_beta(3) == 0.1875);
+    for (uint64_t n = 1; n < 1000000; n += n < 100000 ? 1 : 997) {
+        double c = cos(2 * 3.14159265358979323846 / (double)n);
+
+        assert_true(fabs(cos_of_turn(n) - c) < 4e-16);
+        assert_true(fabs(loop_beta(n) * (double)n - (0.625 - (0.375 + 0.25 * c) * (0.375 + 0.25 * c))) < 4e-16);
+    }
+}
+
 static void subdivision(void **state)
 {
     struct recon_mesh m = sphere(16), a;
@@ -334,6 +347,12 @@ static void subdivision(void **state)
     assert_int_equal(after.open + after.euler, 2);
     assert_true(after.volume < before.volume && after.volume > 0.9 * before.volume);
     test_slot_free(&t, RECON_MESH, &a);
+    p[1].i = 4;
+    t.patience = 2; /* the deadline comes between the second level and the third */
+    assert_int_equal(run_mesh(&t, cpu, MESH_SUBDIVIDE_NAME, &m, p, &a), -1);
+    assert_int_equal(t.code, CODE_DEADLINE);
+    assert_string_equal(t.text, "stopped with 2 levels to go");
+    t.patience = 0;
     p[1].i = 10;
     m.faces = 2; /* 2 * 4^10 is fine, 1052 * 4^10 is not */
     m.faces = 1052;
@@ -492,7 +511,7 @@ static void voxels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transformed), cmocka_unit_test(kept), cmocka_unit_test(references),  cmocka_unit_test(census), cmocka_unit_test(sums), cmocka_unit_test(refused),        cmocka_unit_test(smoothing),      cmocka_unit_test(subdivision),
+        cmocka_unit_test(transformed), cmocka_unit_test(kept), cmocka_unit_test(references),  cmocka_unit_test(census), cmocka_unit_test(sums), cmocka_unit_test(betas), cmocka_unit_test(refused),        cmocka_unit_test(smoothing),      cmocka_unit_test(subdivision),
         cmocka_unit_test(normals),     cmocka_unit_test(points_references), cmocka_unit_test(sphere_normals), cmocka_unit_test(voxels),
     };
 
