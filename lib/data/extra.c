@@ -150,8 +150,6 @@ void extra_mark(struct extra *e, uint64_t face, enum mark_kind kind, uint32_t va
 
 /* ---- packed: counts of 8 bytes, texts and bytes behind theirs ---- */
 
-static const char magic[8] = "reconX1";
-
 static void put_count(struct str *t, uint64_t n)
 {
     str_addn(t, &n, 8);
@@ -208,7 +206,7 @@ int extra_pack(const struct extra *e, const struct data_alloc *alloc, struct rec
     m->extra_bytes = 0;
     if (extra_empty(e))
         return 0;
-    str_addn(&t, magic, sizeof(magic));
+    str_addn(&t, EXTRA_MAGIC, sizeof(EXTRA_MAGIC));
     put_bytes(&t, e->marks.v, e->marks.n * sizeof(struct mark));
     put_texts(&t, &e->names);
     put_materials(&t, e);
@@ -362,9 +360,9 @@ int extra_unpack(const struct recon_mesh *m, struct extra *ret, struct err *err)
     *ret = e;
     if (!m->extra)
         return 0;
-    t.bad = t.left < sizeof(magic) || memcmp(t.p, magic, sizeof(magic));
-    t.p += sizeof(magic);
-    t.left -= t.bad ? 0 : sizeof(magic);
+    t.bad = t.left < sizeof(EXTRA_MAGIC) || memcmp(t.p, EXTRA_MAGIC, sizeof(EXTRA_MAGIC));
+    t.p += sizeof(EXTRA_MAGIC);
+    t.left -= t.bad ? 0 : sizeof(EXTRA_MAGIC);
     e.marks.v = take_bytes(&t, &n);
     e.marks.n = e.marks.cap = n / sizeof(struct mark);
     take_texts(&t, &e.names);

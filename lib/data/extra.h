@@ -76,6 +76,7 @@ uint32_t extra_material(struct extra *e, const char *name, size_t n); /* of that
 uint32_t extra_image(struct extra *e, const char *name, size_t n);    /* likewise */
 void extra_mark(struct extra *e, uint64_t face, enum mark_kind kind, uint32_t value); /* over one of its kind at the same face */
 
+#define EXTRA_MAGIC "reconX1" /* with its NUL, in front of what is packed */
 /* Into m->extra, NULL when there is nothing. CODE_MEMORY. */
 int extra_pack(const struct extra *e, const struct data_alloc *alloc, struct recon_mesh *m, struct fault *fault);
 /* {0} when m has none; CODE_INTERNAL when it is none that extra_pack made. */

@@ -3,6 +3,7 @@
  * shortest diagonal after the other. No diagonal is taken that is an edge already, so that no edge gets a third face. */
 #include "config.h"
 #include "base/base.h"
+#include "data/data.h"
 #include "kernels/holes.h"
 #include "kernels/plan.h"
 
@@ -18,7 +19,8 @@ struct fill {
     uint8_t *walked;        /* a half-edge */
     uint32_t *place;        /* of a vertex: where the chain's front has it, if it has */
     uint32_t *chain;        /* half-edges of the whole loop; in front, those that are not cut off yet, no vertex twice */
-    uint32_t *loop;         /* vertices of the loop to fill, in the order of the new faces */
+    const uint32_t *hole;   /* in chain: half-edges of the loop to fill, so many edges */
+    uint64_t edges;
     uint64_t *added;        /* diagonals, open addressing, 0: free; half of it at most is full */
     uint64_t slots;
 };
@@ -27,14 +29,13 @@ struct fill {
 
 uint64_t border_bytes(const struct border *b)
 {
-    return 4 * (5 * b->vertices + 1 + 3 * b->halves + b->edges);
+    return 4 * (4 * b->vertices + 1 + 3 * b->halves + b->edges);
 }
 
 void border_lay(struct border *b, void *block)
 {
     b->xyz = (float *)block;
-    b->number = (uint32_t *)block + 3 * b->vertices;
-    b->row = b->number + b->vertices;
+    b->row = (uint32_t *)block + 3 * b->vertices;
     b->half = b->row + b->vertices + 1;
     b->start = b->half + b->halves;
     b->next = b->start + b->halves;
@@ -90,11 +91,20 @@ static void add_diagonal(struct fill *f, uint32_t a, uint32_t b)
     f->added[slot_of(f, key_of(a, b))] = key_of(a, b);
 }
 
-static void add_face(struct fill *f, uint32_t a, uint32_t b, uint32_t c)
-{
-    const uint32_t *number = f->b->number;
+/* ---- the loop to fill: places from the last half-edge to the first, since its faces go the other way along the border ---- */
 
-    memcpy(f->h.face + 3 * f->h.faces++, (uint32_t[]){ number[a], number[b], number[c] }, 12);
+static void take_loop(const struct fill *f, uint32_t *v)
+{
+    for (uint64_t i = 0; i < f->edges; i++)
+        v[i] = f->b->start[f->hole[f->edges - 1 - i]];
+}
+
+/* i, j, k: places */
+static void add_face(struct fill *f, uint32_t i, uint32_t j, uint32_t k)
+{
+    const uint32_t *half = f->b->half, *last = f->hole + f->edges - 1;
+
+    memcpy(f->h.more.corner + 3 * f->h.more.faces++, (uint32_t[]){ half[*(last - i)], half[*(last - j)], half[*(last - k)] }, 12);
 }
 
 static double distance2(const struct fill *f, uint32_t a, uint32_t b)
@@ -159,7 +169,7 @@ static void take(struct fill *f, const uint32_t *v, const struct table *t, uint3
     while (top) {
         uint32_t j = stack[--top], i = stack[--top], k = t->by[i * n + j];
 
-        add_face(f, v[i], v[k], v[j]);
+        add_face(f, i, k, j);
         if (!(i == 0 && j == n - 1))
             add_diagonal(f, v[i], v[j]);
         if (k > i + 1) {
@@ -201,7 +211,7 @@ static bool cut_ears(struct fill *f, const uint32_t *v, uint32_t n, uint32_t *ne
         } while (i != start);
         if (isinf(cost[ear]) || (left % 256 == 0 && f->ctx->host->cancelled(f->ctx)))
             return false;
-        add_face(f, v[before[ear]], v[ear], v[next[ear]]);
+        add_face(f, before[ear], ear, next[ear]);
         add_diagonal(f, v[before[ear]], v[next[ear]]);
         next[before[ear]] = next[ear];
         before[next[ear]] = before[ear];
@@ -211,20 +221,21 @@ static bool cut_ears(struct fill *f, const uint32_t *v, uint32_t n, uint32_t *ne
             cost[i] = left > 4 ? diagonal(f, v[before[i]], v[next[i]]) : 0;
         }
     }
-    add_face(f, v[before[start]], v[start], v[next[start]]);
+    add_face(f, before[start], start, next[start]);
     return true;
 }
 
 static int triangulate_long(struct fill *f, uint32_t n, bool *done)
 {
-    uint32_t *places = f->ctx->host->alloc(f->ctx, 8 * (uint64_t)n);
+    uint32_t *places = f->ctx->host->alloc(f->ctx, 12 * (uint64_t)n);
     double *cost = f->ctx->host->alloc(f->ctx, 8 * (uint64_t)n);
-    uint64_t faces = f->h.faces;
+    uint64_t faces = f->h.more.faces;
 
     if (places && cost) {
-        *done = cut_ears(f, f->loop, n, places, places + n, cost);
+        take_loop(f, places);
+        *done = cut_ears(f, places, n, places + n, places + 2 * (uint64_t)n, cost);
         if (!*done)
-            f->h.faces = faces; /* its diagonals stay barred: one hole less at worst */
+            f->h.more.faces = faces; /* its diagonals stay barred: one hole less at worst */
     }
     f->ctx->host->free(f->ctx, places);
     f->ctx->host->free(f->ctx, cost);
@@ -233,6 +244,7 @@ static int triangulate_long(struct fill *f, uint32_t n, bool *done)
 
 static int triangulate(struct fill *f, uint32_t n, bool *done)
 {
+    uint32_t v[DP_MAX];
     struct table t;
 
     f->h.widest = n > f->h.widest ? n : f->h.widest;
@@ -241,10 +253,11 @@ static int triangulate(struct fill *f, uint32_t n, bool *done)
     t.weight = f->ctx->host->alloc(f->ctx, 8 * (uint64_t)n * n);
     t.by = t.weight ? f->ctx->host->alloc(f->ctx, 2 * (uint64_t)n * n) : NULL;
     if (t.by) {
-        weigh(f, f->loop, n, &t);
+        take_loop(f, v);
+        weigh(f, v, n, &t);
         *done = isfinite(t.weight[n - 1]);
         if (*done)
-            take(f, f->loop, &t, n);
+            take(f, v, &t, n);
     }
     f->ctx->host->free(f->ctx, t.weight);
     f->ctx->host->free(f->ctx, t.by);
@@ -263,14 +276,16 @@ static int fill_loop(struct fill *f, const uint32_t *h, uint64_t n)
         f->h.too_long++;
         return 0;
     }
-    for (uint64_t i = 0; i < n; i++) /* the hole's faces go the other way along the border */
-        f->loop[i] = f->b->start[h[n - 1 - i]];
     if (n < 3) {
         f->h.blocked++;
         return 0;
     }
+    f->hole = h;
+    f->edges = n;
     if (triangulate(f, (uint32_t)n, &done))
         return -1;
+    if (done)
+        f->h.more.run[f->h.more.runs++] = (struct mesh_run){ (uint32_t)n - 2, f->b->half[h[0]] / 3 };
     f->h.filled += done;
     f->h.blocked += !done;
     return host->cancelled(f->ctx) ? host->fail(f->ctx, CODE_DEADLINE, NULL, "mesh", "stopped after %llu holes", (unsigned long long)f->h.filled) : 0;
@@ -348,8 +363,8 @@ static int prepare(struct fill *f)
     const struct border *b = f->b;
 
     if (!(f->walked = host->alloc(f->ctx, b->halves)) || !(f->place = host->alloc(f->ctx, 4 * b->vertices)) ||
-        !(f->chain = host->alloc(f->ctx, 4 * f->longest)) || !(f->loop = host->alloc(f->ctx, 4 * f->longest)) ||
-        !(f->added = host->alloc(f->ctx, 8 * f->slots)) || !(f->h.face = host->alloc(f->ctx, 12 * f->room)))
+        !(f->chain = host->alloc(f->ctx, 4 * f->longest)) || !(f->added = host->alloc(f->ctx, 8 * f->slots)) ||
+        !(f->h.more.corner = host->alloc(f->ctx, 12 * f->room)) || !(f->h.more.run = host->alloc(f->ctx, sizeof(struct mesh_run) * holes_most(b))))
         return -1;
     memset(f->walked, 0, b->halves);
     memset(f->place, 0, 4 * b->vertices);
@@ -367,7 +382,7 @@ int holes_fill(struct recon_ctx *ctx, const struct border *b, uint64_t mesh_face
         rc = prepare(&f);
         rc = rc ? rc : fill_all(&f);
     }
-    for (void **x = (void *[]){ f.walked, f.place, f.chain, f.loop, f.added, &f }; *x != &f; x++)
+    for (void **x = (void *[]){ f.walked, f.place, f.chain, f.added, &f }; *x != &f; x++)
         ctx->host->free(ctx, *x);
     if (rc)
         holes_release(ctx, &f.h);
@@ -378,8 +393,15 @@ int holes_fill(struct recon_ctx *ctx, const struct border *b, uint64_t mesh_face
 
 void holes_release(struct recon_ctx *ctx, struct holes *h)
 {
-    ctx->host->free(ctx, h->face);
-    h->face = NULL;
+    ctx->host->free(ctx, h->more.corner);
+    ctx->host->free(ctx, h->more.run);
+    h->more.corner = NULL;
+    h->more.run = NULL;
+}
+
+uint64_t holes_most(const struct border *b)
+{
+    return b->halves / 3 + 1;
 }
 
 uint64_t holes_bytes(const struct border *b, uint64_t mesh_faces, uint64_t widest, uint64_t *kept)
@@ -388,10 +410,10 @@ uint64_t holes_bytes(const struct border *b, uint64_t mesh_faces, uint64_t wides
     uint64_t few = widest < DP_MAX ? widest : DP_MAX, table = 10 * few * few;
 
     set_room(&f, mesh_faces);
-    *kept = b->halves ? 12 * f.room : 0;
-    if (widest > DP_MAX && 16 * widest > table)
-        table = 16 * widest;
-    return b->halves ? b->halves + 4 * b->vertices + 8 * f.longest + 8 * f.slots + *kept + table : 0;
+    *kept = b->halves ? 12 * f.room + sizeof(struct mesh_run) * holes_most(b) : 0;
+    if (widest > DP_MAX && 20 * widest > table)
+        table = 20 * widest;
+    return b->halves ? b->halves + 4 * b->vertices + 4 * f.longest + 8 * f.slots + *kept + table : 0;
 }
 
 void holes_tell(struct recon_ctx *ctx, const struct holes *h)
@@ -399,7 +421,7 @@ void holes_tell(struct recon_ctx *ctx, const struct holes *h)
     uint64_t left = h->too_long + h->blocked;
 
     ctx->host->log(ctx, RECON_NOTE, NULL, "mesh", "%llu holes filled with %llu faces; borders that met a vertex twice were cut there %llu times",
-                   (unsigned long long)h->filled, (unsigned long long)h->faces, (unsigned long long)h->cut);
+                   (unsigned long long)h->filled, (unsigned long long)h->more.faces, (unsigned long long)h->cut);
     if (left || h->broken)
         ctx->host->log(ctx, RECON_WARN, NULL, "mesh",
                        "%llu holes are left: %llu longer than %llu edges, %llu without a triangulation that repeats no edge; %llu border "

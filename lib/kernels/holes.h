@@ -11,8 +11,7 @@ KERN_BEGIN
  * arrays are one block of memory. A vertex of the border is its place among them, by ascending number. */
 struct border {
     uint64_t halves, vertices, edges, lone; /* edges: of the mesh, between vertices of the border; lone: faces left out */
-    float *xyz;       /* vertices * 3 */
-    uint32_t *number; /* vertices: in the mesh, ascending */
+    float *xyz;       /* vertices * 3, in the order of their numbers */
     uint32_t *row;    /* vertices + 1: edges from vertex v to a higher one are row[v] .. row[v + 1] - 1 */
     uint32_t *half;   /* halves: number, ascending */
     uint32_t *start;  /* halves: vertex */
@@ -25,8 +24,8 @@ void border_lay(struct border *b, void *block);  /* sets the arrays' places in i
 struct border border_worst(uint64_t vertices, uint64_t faces);
 
 struct holes {
-    uint32_t *face; /* new faces, by the mesh's vertices */
-    uint64_t faces, most;
+    struct mesh_more more; /* a new corner is like the border's half-edge that begins there; a hole is a run, like the face at its first half-edge */
+    uint64_t most;
     uint64_t widest; /* of those that a triangulation was sought for */
     uint64_t filled, too_long, cut, blocked, broken;
 };
@@ -36,6 +35,7 @@ void holes_tell(struct recon_ctx *ctx, const struct holes *h);
 void holes_release(struct recon_ctx *ctx, struct holes *h);
 /* Memory that holes_fill takes at most, of which `kept` stays for the result; widest: edges of the longest that is tried. */
 uint64_t holes_bytes(const struct border *b, uint64_t mesh_faces, uint64_t widest, uint64_t *kept);
+uint64_t holes_most(const struct border *b); /* runs, at most */
 /* recon_kernel.selftest on the host or a device */
 int golden_fill(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
 

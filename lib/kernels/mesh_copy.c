@@ -1,5 +1,7 @@
 /* Copies of meshes: places and faces, and what files say of corners and faces for kernels that keep those. */
 #include "config.h"
+#include "base/base.h"
+#include "data/data.h"
 #include "kernels/mesh_plan.h"
 
 #include <string.h>
@@ -80,6 +82,95 @@ uint64_t mesh_beyond(const struct recon_mesh *m)
     for (int n = recon_slot_arrays(RECON_MESH, &b, a); n > 0; n--)
         sum += a[n - 1].bytes;
     return sum;
+}
+
+/* ---- more faces ---- */
+
+static void *taken(void *ctx, uint64_t bytes)
+{
+    return ((struct recon_ctx *)ctx)->host->alloc(ctx, bytes);
+}
+
+static void given_back(void *ctx, void *p)
+{
+    ((struct recon_ctx *)ctx)->host->free(ctx, p);
+}
+
+int mesh_grow_extra(struct recon_ctx *ctx, const struct recon_mesh *m, const struct mesh_more *more, struct recon_mesh *ret)
+{
+    struct data_alloc alloc = { taken, given_back, ctx };
+    struct fault fault = { 0 };
+    bool left = false;
+
+    if (mesh_extra_grow(m, more->run, more->runs, &alloc, ret, &left, &fault))
+        return ctx->host->fail(ctx, fault.err.code, NULL, "mesh", "%s", fault.err.text);
+    if (left)
+        ctx->host->log(ctx, RECON_WARN, NULL, "mesh", "further properties of faces are left out: more faces come in than there were polygons");
+    return 0;
+}
+
+/* Three numbers a face, those of the new ones at the corners that they are like. */
+static int grow_corners(struct recon_ctx *ctx, const uint32_t *from, uint64_t faces, const uint32_t *corner, uint64_t n, uint32_t **ret)
+{
+    if (!from)
+        return 0;
+    if (!(*ret = ctx->host->alloc(ctx, 12 * (faces + n))))
+        return -1;
+    memcpy(*ret, from, 12 * faces);
+    for (uint64_t i = 0; i < 3 * n; i++)
+        (*ret)[3 * faces + i] = from[corner[i]];
+    return 0;
+}
+
+static int grow_faces(struct recon_ctx *ctx, const struct recon_mesh *m, const struct mesh_more *more, struct recon_mesh *c)
+{
+    const uint32_t *corner = more->corner;
+    uint64_t n = more->faces;
+
+    if (grow_corners(ctx, m->index, m->faces, corner, n, &c->index) || grow_corners(ctx, m->uv_index, m->faces, corner, n, &c->uv_index) ||
+        grow_corners(ctx, m->normal_index, m->faces, corner, n, &c->normal_index) || (m->joined && !(c->joined = ctx->host->alloc(ctx, m->faces + n))))
+        return -1;
+    if (m->joined) {
+        memcpy(c->joined, m->joined, m->faces);
+        memset(c->joined + m->faces, 0, n);
+    }
+    return m->extra ? mesh_grow_extra(ctx, m, more, c) : 0;
+}
+
+int mesh_grow(struct recon_ctx *ctx, const struct recon_mesh *m, const struct mesh_more *more, struct recon_mesh *ret)
+{
+    uint64_t n = more->faces;
+    struct recon_mesh c = { 0 }, whole = *m;
+
+    if (n) { /* the rest comes as it is */
+        whole.faces = 0;
+        whole.uv_index = whole.normal_index = NULL;
+        whole.joined = whole.extra = NULL;
+    }
+    if (mesh_copy(ctx, &whole, true, true, &c))
+        return -1;
+    ctx->host->free(ctx, n ? c.index : NULL);
+    c.index = n ? NULL : c.index;
+    if (mesh_keep(ctx, &whole, true, &c) || (n && grow_faces(ctx, m, more, &c))) {
+        mesh_free(ctx, &c);
+        return -1;
+    }
+    c.faces = m->faces + n;
+    *ret = c;
+    return 0;
+}
+
+uint64_t mesh_grow_extra_bytes(const struct recon_mesh *m, uint64_t runs, uint64_t *ret_meanwhile)
+{
+    return mesh_extra_bytes(m->extra ? m->extra_bytes : 0, m->faces, runs, ret_meanwhile);
+}
+
+uint64_t mesh_grow_bytes(const struct recon_mesh *m, uint64_t n, uint64_t runs, uint64_t *ret_meanwhile)
+{
+    uint64_t extra = mesh_grow_extra_bytes(m, runs, ret_meanwhile);
+    uint64_t more = (m->uv_index ? 12 * n : 0) + (m->normal_index ? 12 * n : 0) + (m->joined ? n : 0);
+
+    return 27 * m->vertices + 12 * (m->faces + n) + mesh_beyond(m) + more + extra;
 }
 
 static void swap_corners(uint32_t *corner, uint64_t faces)

@@ -154,6 +154,20 @@ int indices_fit(struct recon_ctx *ctx, const struct recon_mesh *m); /* refuses o
 int mesh_copy(struct recon_ctx *ctx, const struct recon_mesh *m, bool normals, bool rgb, struct recon_mesh *ret);
 /* Into a copy with the same faces: what m has from uvs on, normals of corners when asked. On failure ret holds a part. */
 int mesh_keep(struct recon_ctx *ctx, const struct recon_mesh *m, bool corner_normals, struct recon_mesh *ret);
+/* Faces to come behind a mesh's own: corner i of them is at the vertex of the mesh's corner[i] and has its texture coordinate and normal.
+ * Those of a run are of the material and part that one face of the mesh is of (mesh_extra_grow of data.h). */
+struct mesh_more {
+    uint64_t faces, runs;
+    uint32_t *corner;     /* faces * 3 */
+    struct mesh_run *run; /* runs: how many faces, like which */
+};
+/* All of m and those. */
+int mesh_grow(struct recon_ctx *ctx, const struct recon_mesh *m, const struct mesh_more *more, struct recon_mesh *ret);
+/* ret->extra alone, of the host's memory; m->extra and m->joined are on the host. */
+int mesh_grow_extra(struct recon_ctx *ctx, const struct recon_mesh *m, const struct mesh_more *more, struct recon_mesh *ret);
+/* At most, by the two numbers: of ret->extra, of memory besides; of the whole. */
+uint64_t mesh_grow_extra_bytes(const struct recon_mesh *m, uint64_t runs, uint64_t *ret_meanwhile);
+uint64_t mesh_grow_bytes(const struct recon_mesh *m, uint64_t faces, uint64_t runs, uint64_t *ret_meanwhile);
 /* Turns each face: its second and third corner change places with all that they have. */
 void mesh_flip(struct recon_mesh *m);
 uint64_t mesh_beyond(const struct recon_mesh *m); /* bytes of that */

@@ -35,6 +35,32 @@ static void pierce(struct recon_mesh *m, uint32_t one_in, uint32_t further, uint
     m->faces = k;
 }
 
+/* Texture coordinates, normals of corners, polygons; bytes that no reader packed, which are refused once a face comes. */
+static void lade(struct recon_mesh *m, bool extra, uint32_t seed)
+{
+    m->uvs = m->corner_normals = 50;
+    m->uv = xcalloc(100, 4);
+    m->corner_normal = xcalloc(150, 4);
+    m->uv_index = xcalloc(3 * m->faces, 4);
+    m->normal_index = xcalloc(3 * m->faces, 4);
+    m->joined = xcalloc(m->faces, 1);
+    for (uint64_t i = 0; i < 3 * m->faces; i++) {
+        m->uv_index[i] = i % 7 ? agree_random(&seed) % 50 : RECON_NONE;
+        m->normal_index[i] = i % 5 ? agree_random(&seed) % 50 : RECON_NONE;
+        m->joined[i / 3] = i % 9 == 8;
+    }
+    if (extra) {
+        m->extra_bytes = 300;
+        m->extra = xcalloc(300, 1);
+    }
+}
+
+static void unlade(struct recon_mesh *m)
+{
+    for (void **x = (void *[]){ m->uv, m->corner_normal, m->uv_index, m->normal_index, m->joined, m->extra, m }; *x != m; x++)
+        free(*x);
+}
+
 static void pierced(void)
 {
     static const uint32_t rows[][3] = { { 2, 0, 0 }, { 3, 0, 1 }, { 7, 9, 1 }, { 40, 0, 0 }, { 60, 30, 1 }, { 300, 3, 1 }, { 5, 400, 0 } };
@@ -51,6 +77,12 @@ static void pierced(void)
                 memcpy(m.normals, m.xyz, 12 * m.vertices);
             snprintf(name, sizeof(name), "%s, one face of %u gone, %u more", kind ? "sheet" : "ball", rows[i][0], rows[i][1]);
             fill_one(&m, name);
+            if (i < 3) {
+                lade(&m, i == 2, 7);
+                snprintf(name, sizeof(name), "%s with all that a mesh has, %zu", kind ? "sheet" : "ball", i);
+                fill_one(&m, name);
+                unlade(&m);
+            }
             free(m.normals);
             agree_free_mesh(&m);
         }

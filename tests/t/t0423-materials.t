@@ -9,6 +9,7 @@ conf() { # NAME STEPS: read, the steps, write
 conf copy ''
 conf move '{ name = "move"; kernel = "mesh.transform"; params = { from = "openni"; to = "opencv"; }; },'
 conf smooth '{ name = "smooth"; kernel = "mesh.smooth"; },'
+conf fill '{ name = "fill"; kernel = "mesh.fill_holes"; },'
 conf simplify '{ name = "fewer"; kernel = "mesh.simplify"; params = { vertices = 4; }; },'
 run() { # PIPELINE [OPTION...]: of the folder $T/scan
     c=$1; shift
@@ -75,6 +76,46 @@ tap 0 'through smoothing' run smooth
 has "$T/err" "'mesh.smooth' does not keep normals of corners" '... which does not keep normals of corners'
 has "$T/res/mesh.obj" 'f 1/1 2/2 5/3' '... but texture coordinates'
 has "$T/res/mesh.obj" 'usemtl glass' '... and materials'
+# a square without its middle: two of each material around it, each corner of the hole has the texture coordinate of its place
+mkdir "$T/ring"
+cp "$T/scan/box.mtl" "$T/ring/"
+cat >"$T/ring/mesh.obj" <<'O'
+mtllib box.mtl
+v 0 0 0
+v 3 0 0
+v 3 3 0
+v 0 3 0
+v 1 1 0
+v 2 1 0
+v 2 2 0
+v 1 2 0
+vt 0 0
+vt 1 0
+vt 1 1
+vt 0 1
+vt 0.25 0.25
+vt 0.75 0.25
+vt 0.75 0.75
+vt 0.25 0.75
+vn 0 0 1
+o low
+usemtl wood
+f 1/1/1 2/2/1 6/6/1 5/5/1
+f 2/2/1 3/3/1 7/7/1 6/6/1
+o high
+usemtl glass
+f 3/3 4/4 8/8 7/7
+f 4/4/1 1/1/1 5/5/1 8/8/1
+O
+sed 's/box.mtl/mesh.mtl/' "$T/ring/mesh.obj" >"$T/want"
+printf 'o low\nusemtl wood\nf 4/4/1 3/3 1/1/1\nf 3/3 2/2/1 1/1/1\nf 7/7/1 8/8 6/6/1\nf 8/8 5/5/1 6/6/1\n' >"$T/more"
+for device in cpu ref; do
+    tap 0 "holes filled on $device" recon-run --pipeline "$T/fill.conf" --dataset "$T/ring" --out "$T/ring-$device" --device $device --set fill.max_hole_edges=4
+    if grep -q 'does not keep' "$T/err"; then not_ok '... nothing is lost'; else ok '... nothing is lost'; fi
+    grep -v '^#' "$T/ring-$device/mesh.obj" >"$T/got"
+    if head -n 26 "$T/got" | diff "$T/want" - >"$T/diff"; then ok '... what was there stays'; else not_ok '... what was there stays' "$(cat "$T/diff")"; fi
+    sed 1,26d "$T/got" | diff "$T/more" - >"$T/diff" && ok '... what comes is like it' || not_ok '... what comes is like it' "$(cat "$T/diff")"
+done
 tap 0 'through simplification' run simplify
 has "$T/err" "'mesh.simplify' does not keep texture coordinates, normals of corners, polygons, names, materials" '... which keeps nothing of it, and says so once'
 if [ -e "$T/res/mesh.mtl" ]; then not_ok '... no library'; else ok '... no library'; fi

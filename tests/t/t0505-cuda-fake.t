@@ -121,6 +121,17 @@ for device in cpu cuda; do
     tap 0 "a mesh with materials on $device" run --pipeline ./ball.conf --dataset ball.obj --device $device --out ball-$device
     has err "'mesh.smooth' does not keep normals of corners" 'told what is not kept'
 done
+sed 's/^f 4 2 6$/# a hole/' ball.obj >open.obj
+cat >open.conf <<'C'
+version = 1;
+steps = ( { name = "read"; kernel = "mesh.read"; }, { name = "fill"; kernel = "mesh.fill_holes"; }, { name = "save"; kernel = "mesh.write"; params = { file = "ball.obj"; }; } );
+C
+for device in cpu cuda; do
+    tap 0 "its hole filled on $device" run --pipeline ./open.conf --dataset open.obj --device $device --out open-$device --events events-$device
+done
+if grep '"kernel":"mesh.fill_holes"' events-cuda | grep -q '"device":"cuda'; then ok '... on the device'; else not_ok '... on the device' "$(cat events-cuda)"; fi
+diff -r open-cpu open-cuda >out 2>&1 && ok 'the same files' || not_ok 'the same files' "$(cat out)"
+[ "$(grep -c '^f ' open-cuda/ball.obj)" = 8 ] && ok 'the hole is closed' || not_ok 'the hole is closed' "$(cat open-cuda/ball.obj)"
 diff -r ball-cpu ball-cuda >out 2>&1 && ok 'the same files' || not_ok 'the same files' "$(cat out)"
 has ball-cuda/ball.obj 'f 2/1/2 4/2/4 5/3/5' 'with texture coordinates'
 has ball-cuda/ball.obj 'usemtl a' 'and materials'

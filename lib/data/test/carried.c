@@ -268,6 +268,109 @@ static void ply_textures(void **state)
     drop(&m);
 }
 
+/* ---- more faces ---- */
+
+/* So many faces behind, face i like face like[i]: at its corners. */
+static int grow(struct recon_mesh *m, const uint32_t *like, uint64_t n, bool *left, struct fault *fault)
+{
+    struct recon_mesh grown = { 0 };
+    uint32_t *index = xmalloc(12 * (m->faces + n));
+    struct mesh_run run[10];
+    uint64_t runs = 0;
+    int rc;
+
+    for (uint64_t i = 0; i < n; i++)
+        if (i && like[i] == like[i - 1])
+            run[runs - 1].faces++;
+        else
+            run[runs++] = (struct mesh_run){ 1, like[i] };
+    rc = mesh_extra_grow(m, run, runs, &data_malloc, &grown, left, fault);
+    if (rc) {
+        free(index);
+        return rc;
+    }
+    memcpy(index, m->index, 12 * m->faces);
+    for (uint64_t i = 0; i < n; i++)
+        memcpy(index + 3 * (m->faces + i), m->index + 3 * (uint64_t)like[i], 12);
+    if (m->joined) {
+        m->joined = xrealloc(m->joined, m->faces + n);
+        memset(m->joined + m->faces, 0, n);
+    }
+    free(m->index);
+    free(m->extra);
+    m->index = index;
+    m->extra = grown.extra;
+    m->extra_bytes = grown.extra_bytes;
+    m->faces += n;
+    return 0;
+}
+
+static void more_marks(void **state)
+{
+    static const uint32_t like[] = { 0, 2, 2, 3, 1, 4 };
+    struct mesh_written w;
+    struct fault fault = { 0 };
+    struct recon_mesh m;
+    struct str t;
+    bool left = true;
+
+    (void)state;
+    put_text("m.mtl", "newmtl wood\nKd 1 0 0\nnewmtl glass\nd 0.5\n");
+    put_text("m.obj", LIBRARY("m.mtl") TRIANGLE TRIANGLE "f 1 2 3\no one\nusemtl wood\nf 1 3 4\ng side\nusemtl glass\nf 1 2 5\nf 2 3 5\no two\ns 1\nf 3 4 5\no none\n");
+    read_mesh("m.obj", &m, 1);
+    assert_int_equal(grow(&m, like, 6, &left, &fault), 0);
+    assert_false(left);
+    write_mesh("m2.obj", &m, &w);
+    mesh_written_release(&w);
+    t = get("m2.obj");
+    has(t.s, "o two\ns 1\nf 3 4 5\no none\nusemtl\nf 1 2 3\no one\nusemtl glass\nf 1 2 5\nf 1 2 5\nf 2 3 5\n"
+             "usemtl wood\nf 1 3 4\no two\nusemtl glass\nf 3 4 5\n");
+    str_release(&t);
+    drop(&m);
+}
+
+static void more_rows(void **state)
+{
+    static const uint32_t like[] = { 4, 0, 2, 1, 4, 3 };
+    struct mesh_written w;
+    struct fault fault = { 0 };
+    struct recon_mesh m;
+    struct str t;
+    bool left;
+
+    (void)state;
+    put_text("r.ply", "ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\nelement face 3\n"
+                      "property list uchar int vertex_indices\nproperty uchar a\nend_header\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n4 0 1 2 3 7\n4 1 2 3 0 8\n3 0 1 2 9\n");
+    read_mesh("r.ply", &m, 1);
+    assert_int_equal(m.faces, 5);
+    assert_int_equal(grow(&m, like, 3, &left, &fault), 0);
+    assert_false(left);
+    write_mesh("r2.ply", &m, &w);
+    mesh_written_release(&w);
+    t = get("r2.ply");
+    has(t.s, "element face 6\n");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(t.s[t.len - 1 - 14 * (size_t)i], "\10\7\11"[i]);
+    str_release(&t);
+    drop(&m);
+    read_mesh("r.ply", &m, 1);
+    assert_int_equal(grow(&m, like, 6, &left, &fault), 0); /* more than there were polygons */
+    assert_true(left);
+    write_mesh("r3.ply", &m, &w);
+    mesh_written_release(&w);
+    t = get("r3.ply");
+    has(t.s, "element face 9\nproperty list uchar int vertex_indices\nend_header\n");
+    str_release(&t);
+    m.extra[8]++; /* bytes of marks */
+    assert_int_equal(grow(&m, like, 1, &left, &fault), -1);
+    assert_int_equal(fault.err.code, CODE_INTERNAL);
+    for (m.extra[8]--; m.extra_bytes > 0;) {
+        m.extra_bytes--;
+        assert_int_equal(grow(&m, like, 1, &left, &fault), -1);
+    }
+    drop(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +379,8 @@ int main(void)
         cmocka_unit_test(ply_columns),
         cmocka_unit_test(ply_empty_faces),
         cmocka_unit_test(ply_textures),
+        cmocka_unit_test(more_marks),
+        cmocka_unit_test(more_rows),
     };
 
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

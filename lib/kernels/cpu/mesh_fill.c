@@ -111,10 +111,8 @@ static void take_vertices(const struct recon_mesh *m, const uint32_t *place, str
     uint64_t n = 0;
 
     for (uint32_t v = 0; v < m->vertices; v++)
-        if (place[v]) {
-            b->number[n] = v;
+        if (place[v])
             memcpy(b->xyz + 3 * n++, m->xyz + 3 * (uint64_t)v, 12);
-        }
 }
 
 /* The block of b is the caller's. */
@@ -146,32 +144,11 @@ static int find_border(struct recon_ctx *ctx, const struct recon_mesh *m, struct
     return rc;
 }
 
-static int give(struct recon_ctx *ctx, const struct recon_mesh *m, const struct holes *h, struct recon_mesh *ret)
+/* faces, runs: new ones; widest: edges of the longest loop that is tried */
+static void cost_of(const struct recon_mesh *m, const struct border *b, uint64_t faces, uint64_t runs, uint64_t widest, struct recon_cost *cost)
 {
-    struct recon_mesh c;
-    uint32_t *index;
-
-    if (mesh_copy(ctx, m, true, true, &c))
-        return -1;
-    if (!(index = ctx->host->alloc(ctx, 12 * (c.faces + h->faces)))) {
-        mesh_free(ctx, &c);
-        return -1;
-    }
-    memcpy(index, c.index, 12 * c.faces);
-    if (h->faces)
-        memcpy(index + 3 * c.faces, h->face, 12 * h->faces);
-    ctx->host->free(ctx, c.index);
-    c.index = index;
-    c.faces += h->faces;
-    *ret = c;
-    return 0;
-}
-
-/* faces: new ones; widest: edges of the longest loop that is tried */
-static void cost_of(const struct recon_mesh *m, const struct border *b, uint64_t faces, uint64_t widest, struct recon_cost *cost)
-{
-    uint64_t v = m->vertices, n = m->faces, kept, filling = border_bytes(b) + holes_bytes(b, n, widest, &kept);
-    uint64_t finding = topo_bytes(v, n) + 4 * v + border_bytes(b), giving = kept + 27 * v + 24 * n + 12 * faces;
+    uint64_t v = m->vertices, n = m->faces, kept, meanwhile, filling = border_bytes(b) + holes_bytes(b, n, widest, &kept);
+    uint64_t finding = topo_bytes(v, n) + 4 * v + border_bytes(b), giving = kept + mesh_grow_bytes(m, faces, runs, &meanwhile) + meanwhile;
 
     cost->host_bytes = finding > filling ? finding : filling;
     cost->host_bytes = (cost->host_bytes > giving ? cost->host_bytes : giving) + 4096;
@@ -189,7 +166,7 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     if (!m)
         return 0;
     b = border_worst(m->vertices, m->faces);
-    cost_of(m, &b, m->faces, most < m->faces + 2 ? most : m->faces + 2, cost);
+    cost_of(m, &b, m->faces, holes_most(&b), most < m->faces + 2 ? most : m->faces + 2, cost);
     return 0;
 }
 
@@ -202,12 +179,12 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 
     rc = rc ? rc : holes_fill(ctx, &b, m->faces, (uint64_t)p[MESH_FILL_MAX].i, &h);
     ctx->host->free(ctx, b.xyz);
-    rc = rc ? rc : give(ctx, m, &h, out[0]);
+    rc = rc ? rc : mesh_grow(ctx, m, &h.more, out[0]);
     if (rc == 0)
         holes_tell(ctx, &h);
     holes_release(ctx, &h);
-    cost_of(m, &b, h.faces, h.widest, cost);
-    cost->items = h.faces;
+    cost_of(m, &b, h.more.faces, h.more.runs, h.widest, cost);
+    cost->items = h.more.faces;
     return rc;
 }
 

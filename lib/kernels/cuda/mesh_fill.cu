@@ -105,7 +105,6 @@ __global__ void __launch_bounds__(THREADS) take_vertices(const float *xyz, uint6
         return;
     uint64_t to = place[v] - 1;
 
-    b.number[to] = (uint32_t)v;
     for (int k = 0; k < 3; k++)
         b.xyz[3 * to + k] = xyz[3 * v + k];
 }
@@ -318,7 +317,26 @@ int find_border(struct recon_ctx *ctx, const struct recon_mesh *m, struct border
     return count(f, b) || (b->halves && (count_more(f, b) || take(f, b))) ? -1 : 0;
 }
 
-int copy_to(struct recon_ctx *ctx, void **to, const void *from, uint64_t bytes, uint64_t room)
+/* ---- the result ---- */
+
+/* Three numbers a face: the new ones' are those of the corners that they are like. */
+__global__ void __launch_bounds__(THREADS) add_corners(const uint32_t *corner, uint64_t n, const uint32_t *from, uint32_t *to)
+{
+    uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+
+    if (i < n)
+        to[i] = from[corner[i]];
+}
+
+struct growing {
+    struct recon_ctx *ctx;
+    const struct recon_mesh *m;
+    const uint32_t *corner; /* on the device */
+    uint64_t n;             /* of them */
+};
+
+/* A copy with room behind it. */
+int copy_array(struct recon_ctx *ctx, void **to, const void *from, uint64_t bytes, uint64_t room)
 {
     if (!from)
         return 0;
@@ -327,29 +345,86 @@ int copy_to(struct recon_ctx *ctx, void **to, const void *from, uint64_t bytes, 
     return bytes ? cuda_ok(ctx, cudaMemcpyAsync(*to, from, bytes, cudaMemcpyDeviceToDevice, cuda_stream(ctx)), "copy of a mesh") : 0;
 }
 
-int give(struct recon_ctx *ctx, const struct recon_mesh *m, const struct holes *h, struct recon_mesh *ret)
+int grow_corners(const growing &g, const uint32_t *from, uint32_t **ret)
 {
-    ret->place = RECON_DEVICE;
-    ret->vertices = m->vertices;
-    ret->faces = m->faces + h->faces;
-    if (copy_to(ctx, (void **)&ret->xyz, m->xyz, 12 * m->vertices, 12 * m->vertices) ||
-        copy_to(ctx, (void **)&ret->normals, m->normals, 12 * m->vertices, 12 * m->vertices) ||
-        copy_to(ctx, (void **)&ret->rgb, m->rgb, 3 * m->vertices, 3 * m->vertices) ||
-        copy_to(ctx, (void **)&ret->index, m->index, 12 * m->faces, 12 * ret->faces))
+    uint64_t old = 3 * g.m->faces;
+
+    if (copy_array(g.ctx, (void **)ret, from, 4 * old, 4 * (old + g.n)))
         return -1;
-    return h->faces ? cuda_device.upload(ctx, ret->index + 3 * m->faces, h->face, 12 * h->faces) : 0;
+    if (!from || g.n == 0)
+        return 0;
+    add_corners<<<blocks_of(g.n, THREADS), THREADS, 0, cuda_stream(g.ctx)>>>(g.corner, g.n, from, *ret + old);
+    return cuda_launched(g.ctx, "corners of new faces");
 }
 
-/* faces: new ones; widest: edges of the longest loop that is tried. Of the topology half, first and edge_of stay. */
-void cost_of(const struct recon_mesh *m, const struct border *b, uint64_t faces, uint64_t widest, struct recon_cost *cost)
+int to_host(struct recon_ctx *ctx, void *from, uint64_t bytes, uint8_t **ret)
 {
-    uint64_t v = m->vertices, n = m->faces, kept, topo = cuda_topo_bytes(v, n);
+    if (!from)
+        return 0;
+    return (*ret = (uint8_t *)ctx->host->alloc(ctx, bytes)) ? cuda_device.download(ctx, *ret, from, bytes) : -1;
+}
+
+/* Names, materials and further properties: packed bytes that the host makes longer. */
+int grow_extra(struct recon_ctx *ctx, const struct recon_mesh *m, const struct mesh_more *more, struct recon_mesh *ret)
+{
+    struct recon_mesh on_host = *m, grown = {};
+    int rc;
+
+    on_host.joined = on_host.extra = nullptr;
+    rc = to_host(ctx, m->joined, m->faces, &on_host.joined) || to_host(ctx, m->extra, m->extra_bytes, &on_host.extra) ||
+         mesh_grow_extra(ctx, &on_host, more, &grown);
+    if (rc == 0) {
+        ret->extra_bytes = grown.extra_bytes;
+        rc = !(ret->extra = (uint8_t *)cuda_alloc(ctx, grown.extra_bytes)) || cuda_device.upload(ctx, ret->extra, grown.extra, grown.extra_bytes) ||
+             cuda_device.sync(ctx);
+    }
+    ctx->host->free(ctx, on_host.joined);
+    ctx->host->free(ctx, on_host.extra);
+    ctx->host->free(ctx, grown.extra);
+    return rc ? -1 : 0;
+}
+
+/* mesh_grow of mesh_plan.h on the device, into an empty slot. */
+int give(struct recon_ctx *ctx, const struct recon_mesh *m, const struct mesh_more *more, struct recon_mesh *ret)
+{
+    Scratch scratch(ctx);
+    uint32_t *corner = more->faces ? scratch.take<uint32_t>(3 * more->faces) : nullptr;
+    growing g = { ctx, m, corner, 3 * more->faces };
+
+    ret->place = RECON_DEVICE;
+    ret->vertices = m->vertices;
+    ret->faces = m->faces + more->faces;
+    ret->uvs = m->uvs;
+    ret->uv_down = m->uv_down;
+    ret->corner_normals = m->corner_normals;
+    ret->extra_bytes = m->extra_bytes;
+    if (more->faces && (!corner || cuda_device.upload(ctx, corner, more->corner, 12 * more->faces)))
+        return -1;
+    if (copy_array(ctx, (void **)&ret->xyz, m->xyz, 12 * m->vertices, 12 * m->vertices) ||
+        copy_array(ctx, (void **)&ret->normals, m->normals, 12 * m->vertices, 12 * m->vertices) ||
+        copy_array(ctx, (void **)&ret->rgb, m->rgb, 3 * m->vertices, 3 * m->vertices) || copy_array(ctx, (void **)&ret->uv, m->uv, 8 * m->uvs, 8 * m->uvs) ||
+        copy_array(ctx, (void **)&ret->corner_normal, m->corner_normal, 12 * m->corner_normals, 12 * m->corner_normals) ||
+        copy_array(ctx, (void **)&ret->joined, m->joined, m->faces, ret->faces) || grow_corners(g, m->index, &ret->index) ||
+        grow_corners(g, m->uv_index, &ret->uv_index) || grow_corners(g, m->normal_index, &ret->normal_index))
+        return -1;
+    if (m->joined && more->faces && cuda_ok(ctx, cudaMemsetAsync(ret->joined + m->faces, 0, more->faces, cuda_stream(ctx)), "cudaMemset"))
+        return -1;
+    if (!m->extra || more->faces == 0)
+        return copy_array(ctx, (void **)&ret->extra, m->extra, m->extra_bytes, m->extra_bytes);
+    return grow_extra(ctx, m, more, ret);
+}
+
+/* faces, runs: new ones; widest: edges of the longest loop that is tried. Of the topology half, first and edge_of stay. */
+void cost_of(const struct recon_mesh *m, const struct border *b, uint64_t faces, uint64_t runs, uint64_t widest, struct recon_cost *cost)
+{
+    uint64_t v = m->vertices, n = m->faces, kept, meanwhile, topo = cuda_topo_bytes(v, n), filling = border_bytes(b) + holes_bytes(b, n, widest, &kept);
     uint64_t finding = 36 * n + 4 + 4 * v + 4 * n + (b->halves ? 12 * n + border_bytes(b) + 4 * b->edges + 12 * n : 0) + (1 << 20);
-    uint64_t giving = 27 * v + 12 * (n + faces);
+    uint64_t giving = mesh_grow_bytes(m, faces, runs, &meanwhile) + 12 * faces;
+    uint64_t extra = m->extra ? mesh_grow_extra_bytes(m, runs, &meanwhile) + m->extra_bytes + (m->joined ? n : 0) + meanwhile + kept : 0;
 
     cost->device_bytes = topo > finding ? topo : finding;
     cost->device_bytes = (cost->device_bytes > giving ? cost->device_bytes : giving) + 4096;
-    cost->host_bytes = border_bytes(b) + holes_bytes(b, n, widest, &kept) + 4096;
+    cost->host_bytes = (filling > extra ? filling : extra) + 4096;
     cost->moved_bytes = 12 * v + 72 * n;
     cost->items = n;
 }
@@ -362,7 +437,7 @@ int bound(struct recon_ctx *, const void *const *in, const struct recon_value *p
         struct border b = border_worst(m->vertices, m->faces);
         uint64_t most = (uint64_t)p[MESH_FILL_MAX].i;
 
-        cost_of(m, &b, m->faces, most < m->faces + 2 ? most : m->faces + 2, cost);
+        cost_of(m, &b, m->faces, holes_most(&b), most < m->faces + 2 ? most : m->faces + 2, cost);
     }
     return 0;
 }
@@ -376,13 +451,13 @@ int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *
 
     rc = rc ? rc : holes_fill(ctx, &b, m->faces, (uint64_t)p[MESH_FILL_MAX].i, &h);
     ctx->host->free(ctx, b.xyz);
-    rc = rc ? rc : give(ctx, m, &h, (struct recon_mesh *)out[0]);
+    rc = rc ? rc : give(ctx, m, &h.more, (struct recon_mesh *)out[0]);
     if (rc == 0)
         holes_tell(ctx, &h);
     holes_release(ctx, &h);
-    cost_of(m, &b, h.faces, h.widest, cost);
-    cost->copied_bytes = b.halves ? border_bytes(&b) + 12 * h.faces : 0;
-    cost->items = h.faces;
+    cost_of(m, &b, h.more.faces, h.more.runs, h.widest, cost);
+    cost->copied_bytes = b.halves ? border_bytes(&b) + 12 * h.more.faces : 0;
+    cost->items = h.more.faces;
     return rc;
 }
 

@@ -1,6 +1,7 @@
 /* mesh.fill_holes by its rules alone: tables of edges by bisection, loops cut by looking back, triangulations by recursion and by
  * weighing every corner again for each one that goes. */
 #include "config.h"
+#include "data/data.h"
 #include "kernels/ref/mesh_ref.h"
 
 #include <math.h>
@@ -14,10 +15,10 @@ struct fill {
     uint64_t *edge, edges;
     uint32_t *uses, *half; /* of an edge: how many faces, and two of their half-edges */
     uint8_t *walked;
-    uint32_t *chain, *path, *loop; /* half-edges; vertices */
+    uint32_t *chain, *path, *loop; /* half-edges; those of the loop, from the last to the first */
     uint64_t *diagonal, diagonals, border, most;
-    uint32_t *face;
-    uint64_t faces, left;
+    struct mesh_more more; /* new faces */
+    uint64_t left;
 };
 
 static uint32_t start_of(const struct fill *f, uint32_t h)
@@ -76,13 +77,20 @@ static void join(struct fill *f, uint32_t a, uint32_t b)
     f->diagonal[f->diagonals++] = a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
 }
 
+/* where the half-edge at place i of the loop begins */
+static uint32_t vertex(const struct fill *f, uint32_t i)
+{
+    return start_of(f, f->loop[i]);
+}
+
+/* a face between three places of the loop, each like the corner there */
 static void add(struct fill *f, uint32_t a, uint32_t b, uint32_t c)
 {
-    uint32_t *to = f->face + 3 * f->faces++;
+    uint32_t *to = f->more.corner + 3 * f->more.faces++;
 
-    to[0] = a;
-    to[1] = b;
-    to[2] = c;
+    to[0] = f->loop[a];
+    to[1] = f->loop[b];
+    to[2] = f->loop[c];
 }
 
 /* ---- least area ---- */
@@ -114,13 +122,13 @@ static double least(const struct fill *f, struct best *t, uint32_t n, uint32_t i
         return b->area;
     b->known = true;
     b->area = INFINITY;
-    if (!(i == 0 && j == n - 1) && joined(f, f->loop[i], f->loop[j]))
+    if (!(i == 0 && j == n - 1) && joined(f, vertex(f, i), vertex(f, j)))
         return b->area;
     for (uint32_t k = i + 1; k < j; k++) {
         double area = least(f, t, n, i, k) + least(f, t, n, k, j);
 
         if (area < INFINITY)
-            area += area_of(f, f->loop[i], f->loop[k], f->loop[j]);
+            area += area_of(f, vertex(f, i), vertex(f, k), vertex(f, j));
         if (area < b->area) {
             b->area = area;
             b->by = k;
@@ -135,9 +143,9 @@ static void lay(struct fill *f, const struct best *t, uint32_t n, uint32_t i, ui
 
     if (j == i + 1)
         return;
-    add(f, f->loop[i], f->loop[k], f->loop[j]);
+    add(f, i, k, j);
     if (!(i == 0 && j == n - 1))
-        join(f, f->loop[i], f->loop[j]);
+        join(f, vertex(f, i), vertex(f, j));
     lay(f, t, n, k, j);
     lay(f, t, n, i, k);
 }
@@ -173,7 +181,7 @@ static double length2(const struct fill *f, uint32_t a, uint32_t b)
 /* the loop loses its corner of the shortest diagonal, the first of equals, until three are left */
 static bool by_corners(struct fill *f, uint32_t n)
 {
-    uint64_t faces = f->faces;
+    uint64_t faces = f->more.faces;
     uint32_t at = 0;
 
     for (; n > 3; n--) {
@@ -181,25 +189,25 @@ static bool by_corners(struct fill *f, uint32_t n)
         uint32_t a, b;
 
         for (uint32_t i = 0; i < n; i++) {
-            a = f->loop[(i + n - 1) % n];
-            b = f->loop[(i + 1) % n];
+            a = vertex(f, (i + n - 1) % n);
+            b = vertex(f, (i + 1) % n);
             if (length2(f, a, b) < best && !joined(f, a, b)) {
                 best = length2(f, a, b);
                 at = i;
             }
         }
         if (best == INFINITY) {
-            f->faces = faces; /* its diagonals stay barred */
+            f->more.faces = faces; /* its diagonals stay barred */
             return false;
         }
-        a = f->loop[(at + n - 1) % n];
-        b = f->loop[(at + 1) % n];
-        add(f, a, f->loop[at], b);
-        join(f, a, b);
+        a = (at + n - 1) % n;
+        b = (at + 1) % n;
+        add(f, a, at, b);
+        join(f, vertex(f, a), vertex(f, b));
         memmove(f->loop + at, f->loop + at + 1, 4 * (uint64_t)(n - at - 1));
     }
     at %= 3; /* what followed the last corner is in the middle */
-    add(f, f->loop[(at + 2) % 3], f->loop[at], f->loop[(at + 1) % 3]);
+    add(f, (at + 2) % 3, at, (at + 1) % 3);
     return true;
 }
 
@@ -210,7 +218,7 @@ static int fill_one(struct fill *f, const uint32_t *h, uint64_t n)
     bool done = false;
 
     for (uint64_t i = 0; i < n; i++)
-        f->loop[n - 1 - i] = start_of(f, h[i]);
+        f->loop[n - 1 - i] = h[i];
     if (n > f->most || n < 3 || (n == 3 && f->m->index[h[0] / 3 * 3 + (h[0] + 2) % 3] == start_of(f, h[2]))) {
         f->left++;
         return 0;
@@ -221,6 +229,8 @@ static int fill_one(struct fill *f, const uint32_t *h, uint64_t n)
     } else {
         done = by_corners(f, (uint32_t)n);
     }
+    if (done)
+        f->more.run[f->more.runs++] = (struct mesh_run){ (uint32_t)n - 2, h[0] / 3 };
     f->left += !done;
     return 0;
 }
@@ -290,36 +300,20 @@ static int prepare(struct fill *f)
     f->path = host->alloc(f->ctx, 4 * f->border + 4);
     f->loop = host->alloc(f->ctx, 4 * f->border + 4);
     f->diagonal = host->alloc(f->ctx, 8 * f->border + 8);
-    f->face = host->alloc(f->ctx, 12 * f->border + 12);
-    return f->chain && f->path && f->loop && f->diagonal && f->face ? 0 : -1;
-}
-
-static int give(struct fill *f, struct recon_mesh *ret)
-{
-    struct recon_mesh c;
-    uint32_t *index = f->ctx->host->alloc(f->ctx, 12 * (f->m->faces + f->faces) + 1);
-
-    if (!index || mesh_copy(f->ctx, f->m, true, true, &c)) {
-        f->ctx->host->free(f->ctx, index);
-        return -1;
-    }
-    memcpy(index, c.index, 12 * c.faces);
-    memcpy(index + 3 * c.faces, f->face, 12 * f->faces);
-    f->ctx->host->free(f->ctx, c.index);
-    c.index = index;
-    c.faces += f->faces;
-    *ret = c;
-    return 0;
+    f->more.corner = host->alloc(f->ctx, 12 * f->border + 12);
+    f->more.run = host->alloc(f->ctx, 8 * f->border + 8);
+    return f->chain && f->path && f->loop && f->diagonal && f->more.corner && f->more.run ? 0 : -1;
 }
 
 static int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
 {
     const struct recon_mesh *m = in[0];
+    uint64_t meanwhile;
 
     (void)ctx;
     (void)p;
     if (m)
-        cost->host_bytes = 27 * m->vertices + (24 + 36 + 3 + 24 + 3 * 32 + 48) * m->faces + 16ull * LEAST_AREA_MAX * LEAST_AREA_MAX + 4096;
+        cost->host_bytes = mesh_grow_bytes(m, m->faces, m->faces, &meanwhile) + meanwhile + (24 + 36 + 3 + 24 + 3 * 32 + 48) * m->faces + 16ull * LEAST_AREA_MAX * LEAST_AREA_MAX + 4096;
     return 0;
 }
 
@@ -331,12 +325,12 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     if (rc == 0)
         rc = fill_all(&f);
     if (rc == 0)
-        rc = give(&f, out[0]);
+        rc = mesh_grow(ctx, f.m, &f.more, out[0]);
     if (rc == 0 && f.left)
         ctx->host->log(ctx, RECON_WARN, NULL, "mesh", "%llu holes or parts of borders are left", (unsigned long long)f.left);
     bound(ctx, in, p, cost);
-    cost->items = f.faces;
-    for (void **x = (void *[]){ f.edge, f.uses, f.half, f.walked, f.chain, f.path, f.loop, f.diagonal, f.face, ctx }; *x != ctx; x++)
+    cost->items = f.more.faces;
+    for (void **x = (void *[]){ f.edge, f.uses, f.half, f.walked, f.chain, f.path, f.loop, f.diagonal, f.more.corner, f.more.run, ctx }; *x != ctx; x++)
         ctx->host->free(ctx, *x);
     return rc;
 }

@@ -162,70 +162,6 @@ static void cleaned_nowhere(void **state)
     free(p);
 }
 
-static void holes(void **state)
-{
-    uint32_t seed = 3;
-    int told = 0;
-
-    (void)state;
-    for (int round = 0; round < 40; round++) { /* a sphere with faces taken away, and anything */
-        struct recon_mesh m = round < 20 ? sphere(16) : garbage((uint32_t)round), a;
-        struct mesh_facts before, after;
-        uint64_t k = 0;
-        struct test_ctx t;
-
-        test_ctx_init(&t, NULL, NULL, 1);
-        for (uint64_t f = 0; round < 20 && f < m.faces; f++)
-            if (next_random(&seed) % (200 / (uint32_t)(round + 1)) || f == 0)
-                memmove(m.index + 3 * k++, m.index + 3 * f, 12);
-        m.faces = round < 20 ? k : m.faces;
-        mesh_facts(&m, &before);
-        assert_int_equal(run_mesh(&t, cpu, MESH_FILL_NAME, &m, NULL, &a), 0);
-        mesh_facts(&a, &after);
-        assert_memory_equal(a.index, m.index, 12 * m.faces);
-        assert_true(after.repeated <= before.repeated);
-        if (round < 20) { /* what is told closed is closed */
-            assert_true(before.open > 0 && after.open < before.open && after.repeated == 0);
-            assert_true(t.warnings ? after.open > 0 : after.open == 0);
-            told += !t.warnings;
-        }
-        test_slot_free(&t, RECON_MESH, &a);
-        assert_int_equal(t.live, 0);
-        free_mesh(&m);
-    }
-    assert_true(told > 0);
-}
-
-/* a grid's border of n edges: left, by dynamic programming, by shortest diagonals; the closed one has chi 2 */
-static void long_hole(void **state)
-{
-    static const uint32_t sides[] = { 4, 20, 120 };
-
-    (void)state;
-    for (size_t i = 0; i < COUNT(sides); i++) {
-        struct recon_mesh m = grid(sides[i], 0.3f), a;
-        uint32_t border = 4 * (sides[i] - 1);
-        struct recon_value p[1] = { { .i = border - 1 } };
-        struct mesh_facts f;
-        struct test_ctx t;
-
-        test_ctx_init(&t, NULL, NULL, 1);
-        assert_int_equal(run_mesh(&t, cpu, MESH_FILL_NAME, &m, p, &a), 0);
-        assert_int_equal(a.faces, m.faces);
-        assert_int_equal(t.warnings, 1);
-        test_slot_free(&t, RECON_MESH, &a);
-        test_ctx_reset(&t);
-        p[0].i = border;
-        assert_int_equal(run_mesh(&t, cpu, MESH_FILL_NAME, &m, p, &a), 0);
-        assert_int_equal(a.faces, m.faces + border - 2);
-        mesh_facts(&a, &f);
-        assert_int_equal(f.open + f.repeated, 0);
-        assert_int_equal(f.euler, 2);
-        test_slot_free(&t, RECON_MESH, &a);
-        free_mesh(&m);
-    }
-}
-
 static int by_bytes(const void *a, const void *b)
 {
     return memcmp(a, b, 24);
@@ -475,8 +411,7 @@ static void simplified_closed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(references), cmocka_unit_test(touching), cmocka_unit_test(cleaned), cmocka_unit_test(holes),
-        cmocka_unit_test(long_hole), BOTH(simplified), BOTH(simplified_closed), BOTH(simplified_plainly),
+        cmocka_unit_test(references), cmocka_unit_test(touching), cmocka_unit_test(cleaned), BOTH(simplified), BOTH(simplified_closed), BOTH(simplified_plainly),
         BOTH(simplified_to_error), BOTH(simplified_flat), cmocka_unit_test(cleaned_nowhere),
     };
 
