@@ -25,27 +25,6 @@ static struct box box_of(const float *xyz, uint64_t n)
     return b;
 }
 
-/* two zero bits behind each of ten */
-static uint32_t spread(uint32_t x)
-{
-    x = (x | x << 16) & 0x030000ffu;
-    x = (x | x << 8) & 0x0300f00fu;
-    x = (x | x << 4) & 0x030c30c3u;
-    return (x | x << 2) & 0x09249249u;
-}
-
-static uint32_t cell_of(const struct box *b, const float *x)
-{
-    uint32_t code = 0;
-
-    for (int i = 0; i < 3; i++) {
-        float t = (x[i] - b->low[i]) / b->side * 1023;
-
-        code |= spread(t > 0 ? t < 1023 ? (uint32_t)t : 1023 : 0) << i;
-    }
-    return code;
-}
-
 /* by the upper 32 bits, of which 30 are set; stable; 2 n of room */
 static void sort_cells(uint64_t *key, uint64_t n)
 {
@@ -77,7 +56,7 @@ uint32_t *curve_sort(struct recon_ctx *ctx, const float *xyz, uint64_t n, float 
     uint32_t *order = key ? ctx->host->alloc(ctx, 4 * n) : NULL;
 
     for (uint64_t v = 0; order && v < n; v++)
-        key[v] = (uint64_t)cell_of(&box, xyz + 3 * v) << 32 | v;
+        key[v] = (uint64_t)curve_cell(box.low, box.side, xyz + 3 * v) << 32 | v;
     if (order)
         sort_cells(key, n);
     for (uint64_t v = 0; order && v < n; v++)

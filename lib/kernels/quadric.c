@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "kernels/curve.h"
 #include "kernels/mesh_plan.h"
+#include "kernels/plan.h"
 #include "kernels/rounds.h"
 
 int simplify_check(struct recon_ctx *ctx, const struct recon_value *p)
@@ -45,7 +46,7 @@ uint64_t simplify_wanted(const struct recon_value *p, uint64_t faces, uint64_t v
     return of_faces > of_vertices ? of_faces : of_vertices;
 }
 
-static float scale_of(float side)
+float simplify_scale(float side)
 {
     int exponent;
 
@@ -61,7 +62,7 @@ static int sort_vertices(struct recon_ctx *ctx, const struct recon_mesh *m, stru
 
     if (!(r->was = curve_sort(ctx, m->xyz, m->vertices, &side)))
         return -1;
-    r->scale = scale_of(side);
+    r->scale = simplify_scale(side);
     return 0;
 }
 
@@ -131,19 +132,34 @@ int simplify_bound(struct recon_ctx *ctx, const void *const *in, const struct re
     return 0;
 }
 
-/* a tetrahedron is the least closed surface: nothing of it goes */
-int golden_simplify(struct recon_ctx *ctx, const struct recon_kernel *k)
+int simplify_fits(struct recon_ctx *ctx, const struct recon_mesh *m)
 {
-    static const struct recon_value p[] = { [MESH_SIMPLIFY_FACES] = { .i = 1 }, [MESH_SIMPLIFY_METHOD] = { .i = MESH_SIMPLIFY_LEVELS } };
+    if (m->faces < NO_CORNER / 4)
+        return 0;
+    return ctx->host->fail(ctx, CODE_DATA, NULL, "mesh", "the mesh has %llu faces, fewer than %u are taken", (unsigned long long)m->faces,
+                           NO_CORNER / 4);
+}
+
+int simplify_elsewhere(const struct recon_value *p, char *why, size_t size)
+{
+    if (p[MESH_SIMPLIFY_METHOD].i == MESH_SIMPLIFY_ROUNDS)
+        return 0;
+    snprintf(why, size, "method 'levels' takes edges one after the other; 'rounds' runs here");
+    return 1;
+}
+
+/* a tetrahedron is the least closed surface: nothing of it goes */
+static int golden_one(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device, int64_t method)
+{
+    struct recon_value p[] = { [MESH_SIMPLIFY_FACES] = { .i = 1 }, [MESH_SIMPLIFY_METHOD] = { .i = method } };
     float xyz[3 * OCTA_V];
     uint32_t index[3 * OCTA_F];
     struct recon_mesh m = { .vertices = OCTA_V, .faces = OCTA_F, .xyz = xyz, .index = index }, r = { 0 };
-    struct recon_cost cost = { 0 };
     struct census c;
     int rc;
 
     golden_octahedron(xyz, index);
-    rc = k->run(ctx, (const void *[]){ &m, NULL }, p, (void *[]){ &r, NULL }, &cost);
+    rc = golden_run(ctx, k, device, (const void *[]){ &m, NULL }, p, (void *[]){ &r, NULL });
     if (rc == 0)
         rc = mesh_census(ctx, &r, &c);
     if (rc == 0 && (c.euler != 2 || c.border || c.turned || c.split || c.faces < 4 || c.faces > OCTA_F))
@@ -151,4 +167,11 @@ int golden_simplify(struct recon_ctx *ctx, const struct recon_kernel *k)
                              (unsigned long long)c.faces, (long long)c.euler);
     mesh_free(ctx, &r);
     return rc;
+}
+
+int golden_simplify(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device)
+{
+    int rc = device ? 0 : golden_one(ctx, k, device, MESH_SIMPLIFY_LEVELS);
+
+    return rc ? rc : golden_one(ctx, k, device, MESH_SIMPLIFY_ROUNDS);
 }

@@ -150,6 +150,8 @@ struct simplify_order {
 };
 /* Both arrays are the caller's to free, on failure, too. Refuses an index out of range. */
 int simplify_sort(struct recon_ctx *ctx, const struct recon_mesh *m, struct simplify_order *ret);
+float simplify_scale(float side); /* of a mesh whose box has this longest side */
+int simplify_fits(struct recon_ctx *ctx, const struct recon_mesh *m); /* refuses more faces than are taken */
 int simplify_check(struct recon_ctx *ctx, const struct recon_value *params); /* refuses when nothing says how far to go */
 /* The square of max_error in scaled units, 0: any error is fine. */
 float simplify_most(const struct recon_value *params, float scale);
@@ -161,7 +163,10 @@ uint64_t simplify_wanted(const struct recon_value *params, uint64_t faces, uint6
 /* What it takes with so many edges; a bound before a run assumes three a face. */
 void simplify_cost(const struct recon_mesh *m, const struct recon_value *params, uint64_t edges, struct recon_cost *cost);
 int simplify_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params, struct recon_cost *cost);
-int golden_simplify(struct recon_ctx *ctx, const struct recon_kernel *kernel);
+/* For recon_module.elsewhere of a device that has rounds alone: 1 with why, or 0. */
+int simplify_elsewhere(const struct recon_value *params, char *why, size_t size);
+/* By both methods; on a device, which is NULL for the host, by rounds. */
+int golden_simplify(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
 
 KERN_END
 #endif

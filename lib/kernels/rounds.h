@@ -69,6 +69,12 @@ KERN_HD uint64_t round_key(uint32_t round, uint32_t edge)
     return (uint64_t)(~round & 0xffffu) << 48 | (uint64_t)(x >> 16) << 32 | edge;
 }
 
+/* Of eight levels, the high bits of those that are this one or lower; none carries into the next. */
+KERN_HD uint64_t round_due(uint64_t levels, uint8_t level)
+{
+    return ((0x80u + level) * 0x0101010101010101u - (levels & 0x7f7f7f7f7f7f7f7fu)) & ~levels & 0x8080808080808080u;
+}
+
 /* The levels are gone through upwards. A level ends when no edge of it may go, or when a round took less than one in 64 of the
  * vertices that were left: what is due then is taken with the next. */
 KERN_HD bool round_few(uint64_t went, uint64_t vertices)

@@ -348,6 +348,31 @@ static int signs(uint64_t n, uint64_t faces)
     return rc;
 }
 
+/* A tenth of a ball's faces is left. Floor: the mesh read and written once. */
+static int simplify(uint64_t faces)
+{
+    const struct recon_kernel *k = test_kernel(M, MESH_SIMPLIFY_NAME);
+    struct recon_value *p = test_params(k);
+    struct recon_mesh m = { 0 };
+    struct call call = { k, { &m }, p };
+    char size[32], text[100];
+    int rc = ball(faces, &m);
+
+    p[MESH_SIMPLIFY_FACES].i = (int64_t)faces / 10;
+    snprintf(text, sizeof(text), "%s faces to a tenth", count_text(m.faces, size));
+    for (int method = M->device ? MESH_SIMPLIFY_ROUNDS : MESH_SIMPLIFY_LEVELS; method <= MESH_SIMPLIFY_ROUNDS && rc == 0; method++) {
+        struct times t;
+
+        p[MESH_SIMPLIFY_METHOD].i = method;
+        rc = time_call(&call, &t);
+        if (rc == 0)
+            tell(k->name, text, &t, 1.1 * (12 * (double)m.vertices + 12 * (double)m.faces) / rate * 1e3, "bytes", method ? "rounds" : "levels");
+    }
+    golden_free(&T.ctx, M->device, RECON_MESH, &m);
+    free(p);
+    return rc;
+}
+
 int bench_meshes(uint64_t most)
 {
     int rc = 0;
@@ -359,5 +384,5 @@ int bench_meshes(uint64_t most)
     for (uint64_t n = most < 1 << 20 ? most : 1 << 20; n <= most && n <= 2 << 20 && rc == 0; n *= 2)
         rc = faces(n);
     return rc || farthest(most < 250000 ? most : 250000, most < 250000 ? 1000 : 4096) || (most > 1000000 && farthest(1000000, 4096)) ||
-           signs(most < 1000000 ? most : 1000000, 100000);
+           signs(most < 1000000 ? most : 1000000, 100000) || simplify(most < 2000000 ? most : 2000000);
 }

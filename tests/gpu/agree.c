@@ -217,7 +217,7 @@ int agree_told(const char *name, const struct tally *t)
 
 int main(int argc, char **argv)
 {
-    static int (*const parts[])(void) = { agree_meshes, agree_clean, agree_fill, agree_points };
+    static int (*const parts[])(void) = { agree_meshes, agree_clean, agree_fill, agree_simplify, agree_points };
     int failed = 0;
 
     if (argc < 3) {

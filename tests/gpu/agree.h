@@ -45,6 +45,7 @@ void agree_free_points(struct recon_points *p);
 int agree_meshes(void);
 int agree_fill(void);
 int agree_clean(void);
+int agree_simplify(void);
 int agree_points(void);
 
 #endif

@@ -135,6 +135,22 @@ diff -r open-cpu open-cuda >out 2>&1 && ok 'the same files' || not_ok 'the same 
 diff -r ball-cpu ball-cuda >out 2>&1 && ok 'the same files' || not_ok 'the same files' "$(cat out)"
 has ball-cuda/ball.obj 'f 2/1/2 4/2/4 5/3/5' 'with texture coordinates'
 has ball-cuda/ball.obj 'usemtl a' 'and materials'
+# one edge after the other is the CPU's, many at once is the device's
+cat >less.conf <<'C'
+version = 1;
+steps = ( { name = "read"; kernel = "mesh.read"; }, { name = "less"; kernel = "mesh.simplify"; params = { faces = 6; }; },
+          { name = "save"; kernel = "mesh.write"; params = { file = "less.obj"; }; } );
+C
+for how in levels rounds; do
+    for device in cpu cuda; do
+        tap 0 "less by $how on $device" run --pipeline ./less.conf --dataset ball.obj --device $device --set less.method=$how --out less-$device \
+            --events "$T/events-$device"
+    done
+    grep '"kernel":"mesh.simplify"' events-cuda | grep -c '"device":"cpu"' >out
+    if [ "$how $(cat out)" = 'levels 1' ] || [ "$how $(cat out)" = 'rounds 0' ]; then ok 'where it should'; else not_ok 'where it should' "$(cat events-cuda)"; fi
+    diff -r less-cpu less-cuda >out 2>&1 && ok 'the same mesh' || not_ok 'the same mesh' "$(cat out)"
+    rm -rf less-cpu less-cuda events-*
+done
 has ball-cuda/mesh-check.json '"euler": 2' 'and a census'
 # finer, smoothed and looked at without leaving the device
 cat >fine.conf <<'C'

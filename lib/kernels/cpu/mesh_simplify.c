@@ -160,10 +160,7 @@ static int prepare(struct simplify *s)
     struct topo t = { 0 };
     int rc;
 
-    if (s->in->faces >= NO_CORNER / 4)
-        return s->ctx->host->fail(s->ctx, CODE_DATA, NULL, "mesh", "the mesh has %llu faces, fewer than %u are taken",
-                                  (unsigned long long)s->in->faces, NO_CORNER / 4);
-    if (simplify_sort(s->ctx, s->in, &s->order))
+    if (simplify_fits(s->ctx, s->in) || simplify_sort(s->ctx, s->in, &s->order))
         return -1;
     sorted.index = s->order.index;
     if (topo_build(s->ctx, &sorted, &t))
@@ -291,7 +288,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 
 static int selftest(struct recon_ctx *ctx)
 {
-    return golden_simplify(ctx, &cpu_mesh_simplify);
+    return golden_simplify(ctx, &cpu_mesh_simplify, NULL);
 }
 
 const struct recon_kernel cpu_mesh_simplify = { RECON_KERNEL_ABI,     MESH_SIMPLIFY_NAME, MESH_SIMPLIFY_DOC, mesh_one_in, mesh_one_out,

@@ -33,13 +33,13 @@ struct candidate {
 bool simplify_collapse(struct simplify *s, uint32_t edge, const struct candidate *c);
 int simplify_rounds(struct simplify *s, const struct recon_value *params); /* all of it, by rounds */
 
-/* of eight levels, the high bits of those that are this one or lower; none carries into the next */
+/* round_due of eight edges' levels */
 static inline uint64_t simplify_due(const uint8_t *of, uint8_t level)
 {
     uint64_t x;
 
     memcpy(&x, of, 8);
-    return ((0x80u + level) * 0x0101010101010101u - (x & 0x7f7f7f7f7f7f7f7fu)) & ~x & 0x8080808080808080u;
+    return round_due(x, level);
 }
 
 static inline void simplify_look(const struct simplify *s, uint32_t edge, struct candidate *ret)

@@ -9,7 +9,7 @@
 extern "C" const struct recon_device cuda_device;
 extern const struct recon_kernel cuda_tsdf_fuse, cuda_marching_cubes, cuda_preview, cuda_scene, cuda_mesh_smooth, cuda_mesh_normals,
     cuda_mesh_check, cuda_mesh_subdivide, cuda_mesh_clean, cuda_mesh_fill,
-    cuda_check_sign, cuda_points_fps, cuda_points_voxelize, cuda_points_normals;
+    cuda_mesh_simplify, cuda_check_sign, cuda_points_fps, cuda_points_voxelize, cuda_points_normals;
 
 /* Tells a failed call through the context with a fit code (71 memory, 75 the node, else 70); gives -1. */
 int cuda_fail(struct recon_ctx *ctx, cudaError_t e, const char *what);

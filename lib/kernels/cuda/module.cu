@@ -2,10 +2,11 @@
 #include "cuda.cuh"
 #include "kernels/blocks.h"
 #include "kernels/points_plan.h"
+#include "kernels/quadric.h"
 
 static const struct recon_kernel *const kernels[] = { &cuda_tsdf_fuse,  &cuda_marching_cubes, &cuda_scene,           &cuda_preview,
                                                       &cuda_mesh_smooth, &cuda_mesh_normals,  &cuda_mesh_check,      &cuda_mesh_fill,     &cuda_mesh_clean,
-                                                      &cuda_mesh_subdivide, &cuda_check_sign,
+                                                      &cuda_mesh_subdivide, &cuda_mesh_simplify, &cuda_check_sign,
                                                       &cuda_points_fps, &cuda_points_voxelize, &cuda_points_normals, nullptr };
 
 static int elsewhere(struct recon_ctx *ctx, const struct recon_kernel *k, const void *const *in, const struct recon_value *params, char *why,
@@ -13,6 +14,8 @@ static int elsewhere(struct recon_ctx *ctx, const struct recon_kernel *k, const 
 {
     if (k == &cuda_points_voxelize)
         return voxelize_elsewhere(ctx, in ? (const struct recon_points *)in[0] : nullptr, params, cuda_memory_free(ctx), why, size);
+    if (k == &cuda_mesh_simplify)
+        return simplify_elsewhere(params, why, size);
     if (k->in[0].name && k->in[0].type == RECON_VOLUME)
         return blocks_elsewhere(in ? (const struct recon_volume *)in[0] : nullptr, why, size);
     return 0;

@@ -244,7 +244,7 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
 
 static int selftest(struct recon_ctx *ctx)
 {
-    return golden_simplify(ctx, &ref_mesh_simplify);
+    return golden_simplify(ctx, &ref_mesh_simplify, NULL);
 }
 
 const struct recon_kernel ref_mesh_simplify = { RECON_KERNEL_ABI,     MESH_SIMPLIFY_NAME, MESH_SIMPLIFY_DOC, mesh_one_in, mesh_one_out,
