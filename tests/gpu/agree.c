@@ -173,6 +173,8 @@ static const char *differ(const struct recon_kernel *k, union slot a[2], union s
         return "other bytes";
     if (!same_text(&s[0].files, &s[1].files) || !same_text(&s[0].files, &s[2].files))
         return "other files";
+    if (str_eq(B.m->name, "ref")) /* tells less */
+        return NULL;
     if (!str_eq(s[0].warned, s[2].warned))
         return "another warning";
     return str_eq(s[0].noted, s[2].noted) ? NULL : "another note";

@@ -18,7 +18,7 @@ extern int agree_patience; /* cancelled() says yes at the call of that number of
 /* The defaults of a kernel's parameters; free with free(). */
 struct recon_value *agree_params(const char *kernel);
 /* Runs it twice on the first module and once on the other. Bytes must be the same, or floats at most so far apart; of refusals status and
- * rule; files, warnings and notes; and a device must not take more memory than it said before. */
+ * rule; files; warnings and notes, of which 'ref' tells less; and a device must not take more memory than it said before. */
 void agree_one(struct tally *t, const char *kernel, const char *what, const void *const *in, const struct recon_value *params, double most);
 /* Its line; 1 when any differ. */
 int agree_told(const char *name, const struct tally *t);

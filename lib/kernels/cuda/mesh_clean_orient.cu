@@ -28,6 +28,19 @@ __device__ __forceinline__ uint32_t odd_root(uint32_t *set, uint32_t f)
     return f << 1 | odd;
 }
 
+/* The same without a change, for who writes roots down meanwhile: a halving that comes late would put an older parent back. */
+__device__ __forceinline__ uint32_t odd_find(const uint32_t *set, uint32_t f)
+{
+    const volatile uint32_t *p = set;
+    uint32_t odd = 0;
+
+    for (uint32_t up = p[f]; up >> 1 != f; up = p[f]) {
+        odd ^= up & 1;
+        f = up >> 1;
+    }
+    return f << 1 | odd;
+}
+
 /* As sets_join: the lowest face of a set becomes its root. */
 __device__ __forceinline__ void odd_join(uint32_t *set, uint32_t f, uint32_t g, uint32_t odd)
 {
@@ -83,7 +96,7 @@ __global__ void __launch_bounds__(THREADS) settle(uint32_t *set, uint64_t n)
     uint64_t f = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
 
     if (f < n)
-        set[f] = odd_root(set, (uint32_t)f);
+        set[f] = odd_find(set, (uint32_t)f);
 }
 
 /* ---- what is known of a part, at its root ---- */

@@ -57,7 +57,7 @@ static __device__ __forceinline__ uint32_t sets_root(uint32_t *parent, uint32_t 
     return i;
 }
 
-/* The same without a change, for who writes roots down meanwhile. */
+/* The same without a change, for who writes roots down meanwhile: a halving that comes late would put an older parent back. */
 static __device__ __forceinline__ uint32_t sets_find(const uint32_t *parent, uint32_t i)
 {
     const volatile uint32_t *p = parent;

@@ -250,7 +250,8 @@ static int subdivide_run(struct recon_ctx *ctx, const void *const *in, const str
     struct recon_mesh now = *(const struct recon_mesh *)in[0], next;
 
     for (int64_t i = 0; i < p[MESH_SUBDIVIDE_LEVELS].i; i++) {
-        int rc = subdivide(ctx, &now, p[MESH_SUBDIVIDE_METHOD].i == MESH_SUBDIVIDE_LOOP, &next);
+        int rc = i > 0 && ctx->host->cancelled(ctx) ? subdivide_stopped(ctx, p[MESH_SUBDIVIDE_LEVELS].i - i)
+                                                    : subdivide(ctx, &now, p[MESH_SUBDIVIDE_METHOD].i == MESH_SUBDIVIDE_LOOP, &next);
 
         if (i > 0)
             mesh_free(ctx, &now);
