@@ -120,43 +120,60 @@ static double distance2(const struct fill *f, uint32_t a, uint32_t b)
     return s;
 }
 
-static double area(const struct fill *f, uint32_t a, uint32_t b, uint32_t c)
-{
-    const float *xyz = f->b->xyz;
-    double n[3];
-
-    cross_of(xyz + 3 * (uint64_t)a, xyz + 3 * (uint64_t)b, xyz + 3 * (uint64_t)c, n);
-    return sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
-}
-
 /* ---- least area ---- */
 
 struct table { /* n x n */
-    double *weight;
+    double *weight; /* of the part from i to j: at (i, j) and at (j, i), so that both rows of an apex are walked from end to end */
     uint16_t *by;
+    double x[DP_MAX], y[DP_MAX], z[DP_MAX]; /* places of the loop */
 };
 
-static void weigh(const struct fill *f, const uint32_t *v, uint32_t n, const struct table *t)
+/* ret[k]: both parts of apex k and twice the area of its triangle with i and j */
+KERN_CLONES static void weigh_apexes(const struct table *t, uint32_t n, uint32_t i, uint32_t j, double *restrict ret)
 {
-    for (uint32_t i = 0; i + 1 < n; i++)
-        t->weight[i * n + i + 1] = 0;
-    for (uint32_t span = 2; span < n; span++)
-        for (uint32_t i = 0, j; (j = i + span) < n; i++) {
-            double best = INFINITY;
-            bool diagonal = !(i == 0 && j == n - 1);
+    const double *left = t->weight + (uint64_t)i * n, *right = t->weight + (uint64_t)j * n;
+    double x = t->x[i], y = t->y[i], z = t->z[i], v[3] = { t->x[j] - x, t->y[j] - y, t->z[j] - z };
 
-            t->by[i * n + j] = 0;
-            for (uint32_t k = i + 1; (!diagonal || !joined(f, v[i], v[j])) && k < j; k++) {
-                double w = t->weight[i * n + k] + t->weight[k * n + j];
+    for (uint32_t k = i + 1; k < j; k++) { /* cross_of */
+        double u[3] = { t->x[k] - x, t->y[k] - y, t->z[k] - z };
+        double c[3] = { u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0] };
 
-                if (w < best && (w += area(f, v[i], v[k], v[j])) < best) {
-                    best = w;
-                    t->by[i * n + j] = (uint16_t)k;
-                }
-                diagonal = false; /* asked once */
+        ret[k] = left[k] + right[k] + sqrt(c[0] * c[0] + c[1] * c[1] + c[2] * c[2]);
+    }
+}
+
+/* The first apex of the least sum counts; what is no number never does. */
+static void weigh_part(const struct fill *f, const uint32_t *v, uint32_t n, struct table *t, uint32_t i, uint32_t j)
+{
+    double sum[DP_MAX], best = INFINITY;
+    uint16_t by = 0;
+
+    if ((i == 0 && j == n - 1) || !joined(f, v[i], v[j])) {
+        weigh_apexes(t, n, i, j, sum);
+        for (uint32_t k = i + 1; k < j; k++)
+            if (sum[k] < best) {
+                best = sum[k];
+                by = (uint16_t)k;
             }
-            t->weight[i * n + j] = best;
-        }
+    }
+    t->weight[i * n + j] = t->weight[j * n + i] = best;
+    t->by[i * n + j] = by;
+}
+
+static void weigh(const struct fill *f, const uint32_t *v, uint32_t n, struct table *t)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const float *p = f->b->xyz + 3 * (uint64_t)v[i];
+
+        t->x[i] = (double)p[0];
+        t->y[i] = (double)p[1];
+        t->z[i] = (double)p[2];
+        if (i)
+            t->weight[(i - 1) * n + i] = t->weight[i * n + i - 1] = 0;
+    }
+    for (uint32_t span = 2; span < n; span++)
+        for (uint32_t i = 0; i + span < n; i++)
+            weigh_part(f, v, n, t, i, i + span);
 }
 
 static void take(struct fill *f, const uint32_t *v, const struct table *t, uint32_t n)

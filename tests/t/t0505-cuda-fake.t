@@ -127,9 +127,9 @@ version = 1;
 steps = ( { name = "read"; kernel = "mesh.read"; }, { name = "fill"; kernel = "mesh.fill_holes"; }, { name = "save"; kernel = "mesh.write"; params = { file = "ball.obj"; }; } );
 C
 for device in cpu cuda; do
-    tap 0 "its hole filled on $device" run --pipeline ./open.conf --dataset open.obj --device $device --out open-$device --events events-$device
+    tap 0 "its hole filled on $device" run --pipeline ./open.conf --dataset open.obj --device $device --out open-$device --events events-open-$device
 done
-if grep '"kernel":"mesh.fill_holes"' events-cuda | grep -q '"device":"cuda'; then ok '... on the device'; else not_ok '... on the device' "$(cat events-cuda)"; fi
+if grep '"kernel":"mesh.fill_holes"' events-open-cuda | grep -q '"device":"cuda'; then ok '... on the device'; else not_ok '... on the device' "$(cat events-open-cuda)"; fi
 diff -r open-cpu open-cuda >out 2>&1 && ok 'the same files' || not_ok 'the same files' "$(cat out)"
 [ "$(grep -c '^f ' open-cuda/ball.obj)" = 8 ] && ok 'the hole is closed' || not_ok 'the hole is closed' "$(cat open-cuda/ball.obj)"
 diff -r ball-cpu ball-cuda >out 2>&1 && ok 'the same files' || not_ok 'the same files' "$(cat out)"
