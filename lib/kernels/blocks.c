@@ -88,14 +88,6 @@ int blocks_list(struct recon_ctx *ctx, const struct blocks *b, struct recon_volu
     return 0;
 }
 
-int blocks_elsewhere(const struct recon_volume *v, char *why, size_t size)
-{
-    if (!v || !v->side)
-        return 0;
-    snprintf(why, size, "it has no form for volumes in blocks");
-    return 1;
-}
-
 /* ---- dense again ---- */
 
 static void spread_block(const struct recon_volume *v, uint64_t b, struct recon_volume *to)

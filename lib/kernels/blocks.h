@@ -64,8 +64,6 @@ int blocks_of_volume(struct recon_ctx *ctx, const struct recon_volume *v, struct
 void blocks_release(struct recon_ctx *ctx, struct blocks *b);
 /* The volume's list of blocks from the grid's bits, in their order. 0, or -1 after fail(). */
 int blocks_list(struct recon_ctx *ctx, const struct blocks *b, struct recon_volume *v);
-/* Whether a volume is not dense, told as why a device does not take it: for recon_module.elsewhere. */
-int blocks_elsewhere(const struct recon_volume *v, char *why, size_t size);
 /* A dense copy on the host, as plain as can be. 0, or -1 after fail(). */
 int volume_spread(struct recon_ctx *ctx, const struct recon_volume *v, struct recon_volume *ret);
 

@@ -28,14 +28,15 @@ for scene in room objects; do
     diff -r mesh-cpu mesh-cuda >out 2>&1 && ok 'the same mesh and picture' || not_ok 'the same mesh and picture' "$(cat out)"
     rm -rf scan-* mesh-*
 done
-# volumes in blocks: the fusion runs on the device; what the module leaves to the CPU: the mesh and the picture of them
+# volumes in blocks, their meshes and their pictures
 for device in cpu cuda; do
     tap 0 "layout=blocks on $device" run --pipeline scene-to-mesh --device $device --out "mesh-$device" $small --set scene.frames=5 \
         --set fuse.voxel=0.1 --set fuse.layout=blocks --set preview.width=40 --set preview.height=30 --events "$T/events-$device"
 done
-if grep '"kernel":"tsdf.fuse"' events-cuda | grep -q '"device":"cuda:0"'; then ok 'the fusion runs on the device'; else not_ok 'the fusion runs on the device' "$(cat events-cuda)"; fi
-if grep '"kernel":"mesh.marching_cubes"' events-cuda | grep -q '"device":"cpu"'; then ok 'the mesh is made on the CPU'; else not_ok 'the mesh is made on the CPU' "$(cat events-cuda)"; fi
-diff -r mesh-cpu mesh-cuda >out 2>&1 && ok '... the same mesh' || not_ok '... the same mesh' "$(cat out)"
+for kernel in tsdf.fuse mesh.marching_cubes render.preview; do
+    if grep "\"kernel\":\"$kernel\"" events-cuda | grep -q '"device":"cuda:0"'; then ok "$kernel runs on the device"; else not_ok "$kernel runs on the device" "$(cat events-cuda)"; fi
+done
+diff -r mesh-cpu mesh-cuda >out 2>&1 && ok '... the same mesh and picture' || not_ok '... the same mesh and picture' "$(cat out)"
 rm -rf mesh-* events-*
 # volumes by every meaning, with colours and without, on frames with noise: a picture's last columns and rows, and depths beyond reach
 cat >fuse.conf <<'C'

@@ -80,16 +80,20 @@ int cuda_blocks_count(struct recon_ctx *ctx, const struct blocks *b, uint64_t *r
     return cuda_read(ctx, ret, b->before + b->words, 1);
 }
 
-int cuda_blocks_list(struct recon_ctx *ctx, const struct blocks *b, uint64_t n, struct recon_volume *v)
+int cuda_blocks_places(struct recon_ctx *ctx, const struct blocks *b, uint32_t *to)
 {
     uint64_t words = b->words;
 
+    list<<<blocks_of(words, THREADS), THREADS, 0, cuda_stream(ctx)>>>(*b, to);
+    return cuda_launched(ctx, "listing blocks");
+}
+
+int cuda_blocks_list(struct recon_ctx *ctx, const struct blocks *b, uint64_t n, struct recon_volume *v)
+{
     v->side = b->side;
     v->blocks = n;
-    if (!(v->block = (uint32_t *)cuda_alloc(ctx, n * 12)))
-        return -1;
-    list<<<blocks_of(words, THREADS), THREADS, 0, cuda_stream(ctx)>>>(*b, v->block);
-    return cuda_launched(ctx, "listing blocks");
+    v->block = (uint32_t *)cuda_alloc(ctx, n * 12);
+    return v->block ? cuda_blocks_places(ctx, b, v->block) : -1;
 }
 
 int cuda_blocks_of_volume(struct recon_ctx *ctx, Scratch &scratch, const struct recon_volume *v, struct blocks *ret)

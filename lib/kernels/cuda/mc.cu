@@ -11,112 +11,13 @@
 #include <cub/device/device_scan.cuh>
 #include <cmath>
 #include <cstring>
-#include "mc_surface.cuh"
+#include "mc.cuh"
+#include "mc_share.cuh"
+#include "mc_sides.cuh"
 
 namespace {
 
-enum { THREADS = 128, RUN = 8, SIDES = 256, WORD_BYTES = 60, GROUP = 8 };
-#define ALL_LANES 0xffffffffu
-#define LISTED 0x80000000u /* of a word's count: vertices of a block are at most 128 * 128, faces 128 * 384 */
-
-/* ---- sides ---- */
-
-/* A warp RUN words, a lane a sample of each. */
-__global__ void __launch_bounds__(SIDES) make_sides(job j, uint32_t blocks, unsigned long long *nans)
-{
-    uint32_t lane = threadIdx.x % 32, x = blockIdx.x / blocks, pad = (uint32_t)j.rule.pad,
-             word = ((blockIdx.x - x * blocks) * (SIDES / 32) + threadIdx.x / 32) * RUN, y = word / j.words,
-             w = word - y * j.words, mine = 0, mine_seen = 0, bad = 0, in_row = 0;
-    float f[RUN], weight[RUN];
-
-    if (word >= j.plane)
-        return;
-#pragma unroll
-    for (uint32_t i = 0; i < RUN; i++) { /* what is less than 0 wraps to more than any dimension */
-        uint32_t z = 32 * w + lane - pad;
-        uint64_t at = ((uint64_t)(x - pad) * j.dim[1] + (y - pad)) * j.dim[2] + z;
-        bool in_volume = x - pad < j.dim[0] && y - pad < j.dim[1] && z < j.dim[2] && word + i < j.plane;
-
-        f[i] = in_volume ? j.tsdf[at] : j.rule.ge ? -INFINITY : INFINITY;
-        weight[i] = in_volume && j.seen ? j.weight[at] : INFINITY;
-        in_row |= (uint32_t)(32 * w + lane < j.n[2]) << i;
-        if (++w == j.words) {
-            w = 0;
-            y++;
-        }
-    }
-#pragma unroll
-    for (uint32_t i = 0; i < RUN; i++) {
-        uint32_t in = __ballot_sync(ALL_LANES, j.rule.ge ? f[i] >= j.least : f[i] < j.least);
-
-        mine = lane == i ? in : mine;
-        bad += f[i] != f[i];
-        if (j.seen) {
-            uint32_t seen = __ballot_sync(ALL_LANES, (in_row >> i & 1) && weight[i] > (float)j.rule.min_weight);
-
-            mine_seen = lane == i ? seen : mine_seen;
-        }
-    }
-    if (bad)
-        atomicAdd(nans, (unsigned long long)bad);
-    if (lane < RUN && word + lane < j.plane) {
-        j.inside[(uint64_t)x * j.plane + word + lane] = mine;
-        if (j.seen)
-            j.seen[(uint64_t)x * j.plane + word + lane] = mine_seen;
-    }
-}
-
-/* A lane's samples of n words, the others 0. */
-__device__ void run_of(const float *from, uint32_t n, float to[RUN])
-{
-    if (n == RUN) {
-#pragma unroll
-        for (uint32_t i = 0; i < RUN; i++)
-            to[i] = from[32 * i];
-    } else {
-#pragma unroll
-        for (uint32_t i = 0; i < RUN; i++)
-            to[i] = i < n ? from[32 * i] : 0;
-    }
-}
-
-/* The same where rows fill their words and nothing is padded: samples follow each other as words do. */
-__global__ void __launch_bounds__(SIDES) make_sides_flat(job j, uint64_t words, unsigned long long *nans)
-{
-    uint32_t lane = threadIdx.x % 32, mine = 0, mine_seen = 0, bad = 0;
-    uint64_t word = ((uint64_t)blockIdx.x * (SIDES / 32) + threadIdx.x / 32) * RUN;
-    const float *from = j.tsdf + word * 32 + lane, *from_weight = j.weight + word * 32 + lane;
-    uint32_t n = word + RUN <= words ? RUN : (uint32_t)(words - word);
-    float f[RUN], weight[RUN];
-
-    if (word >= words)
-        return;
-    run_of(from, n, f);
-    if (j.seen)
-        run_of(from_weight, n, weight);
-#pragma unroll
-    for (uint32_t i = 0; i < RUN; i++) {
-        uint32_t in = j.rule.ge ? __ballot_sync(ALL_LANES, f[i] >= j.least) : __ballot_sync(ALL_LANES, f[i] < j.least);
-
-        mine = lane == i ? in : mine;
-        bad += f[i] != f[i];
-    }
-    if (j.seen) {
-#pragma unroll
-        for (uint32_t i = 0; i < RUN; i++) {
-            uint32_t seen = __ballot_sync(ALL_LANES, weight[i] > (float)j.rule.min_weight);
-
-            mine_seen = lane == i ? seen : mine_seen;
-        }
-    }
-    if (bad)
-        atomicAdd(nans, (unsigned long long)bad);
-    if (lane < RUN && word + lane < words) {
-        j.inside[word + lane] = mine;
-        if (j.seen)
-            j.seen[word + lane] = mine_seen;
-    }
-}
+enum { THREADS = 128, WORD_BYTES = 60 };
 
 /* ---- words of a block ---- */
 
@@ -130,56 +31,6 @@ __device__ bool place_in_plane(const job &j, uint32_t block, uint32_t thread, pl
     ret->w = word - ret->y * j.words;
     ret->at = (uint64_t)ret->x * j.plane + word;
     return word < j.plane;
-}
-
-/* A warp takes up to 32 words, a lane each, and shares out what is in them, `count` in a lane's, in order: piece t is the
- * nth of the word of lane `owner`. The words' own lanes have `before` pieces before theirs. */
-struct share {
-    uint32_t before, all;
-};
-__device__ uint32_t sum_before(uint32_t v, uint32_t lane)
-{
-    uint32_t sum = v;
-
-    for (uint32_t d = 1; d < 32; d *= 2) {
-        uint32_t below = __shfl_up_sync(ALL_LANES, sum, d);
-
-        sum += lane >= d ? below : 0;
-    }
-    return sum - v;
-}
-__device__ share share_of(uint32_t count, uint32_t lane)
-{
-    share s;
-
-    s.before = sum_before(count, lane);
-    s.all = __shfl_sync(ALL_LANES, s.before + count, 31);
-    return s;
-}
-/* The last lane whose pieces begin at or before t: it has t, as lanes without pieces begin where the next does. */
-__device__ uint32_t owner_of(const share &s, uint32_t t, uint32_t *ret_nth)
-{
-    uint32_t lane = 0;
-
-    for (uint32_t step = 16; step; step /= 2)
-        lane += __shfl_sync(ALL_LANES, s.before, lane + step) <= t ? step : 0;
-    *ret_nth = t - __shfl_sync(ALL_LANES, s.before, lane);
-    return lane;
-}
-/* Place of the nth bit that is set, from 0. */
-__device__ uint32_t nth_bit(uint32_t word, uint32_t nth)
-{
-    uint32_t at = 0;
-
-    for (uint32_t step = 16; step; step /= 2) {
-        uint32_t low = (uint32_t)__popc(word >> at & ((1u << step) - 1));
-
-        if (low <= nth) {
-            nth -= low;
-            at += step;
-        }
-    }
-    return at;
 }
 
 __device__ marks marks_here(const job &j)
@@ -302,21 +153,6 @@ __device__ piece piece_of(const job &j, uint64_t at, bool is)
     return w;
 }
 
-/* The sample and axis of the nth vertex of a word. */
-__device__ int nth_owned(const uint4 &o, uint32_t nth, uint32_t *ret_bit)
-{
-    uint32_t bit = 0;
-
-    for (uint32_t step = 16; step; step /= 2)
-        bit += rank_of(o, bit + step, 0) <= nth ? step : 0;
-    nth -= rank_of(o, bit, 0);
-    *ret_bit = bit;
-    for (int axis = 0; axis < 3; axis++)
-        if (((axis == 0 ? o.x : axis == 1 ? o.y : o.z) >> bit & 1) && nth-- == 0)
-            return axis;
-    return 3;
-}
-
 __device__ void make_point(const job &j, const place &p, uint32_t first, uint32_t nth)
 {
     uint32_t bit;
@@ -404,27 +240,6 @@ __global__ void __launch_bounds__(THREADS) make_faces(job j)
 
 /* ---- host ---- */
 
-job job_of(const struct recon_volume *v, const struct recon_value *params)
-{
-    job j = {};
-
-    j.rule = mc_rule_of(params[MC_ISO].f, params[MC_INSIDE].i == MC_INSIDE_GE, params[MC_MIN_WEIGHT].f,
-                        params[MC_PAD].i != 0);
-    j.least = (float)j.rule.iso;
-    if ((double)j.least < j.rule.iso)
-        j.least = nextafterf(j.least, INFINITY);
-    j.tsdf = v->tsdf;
-    j.weight = j.rule.min_weight >= 0 ? v->weight : nullptr;
-    j.rgb = v->rgb;
-    j.voxel = v->voxel;
-    memcpy(j.dim, v->dim, sizeof(j.dim));
-    memcpy(j.origin, v->origin, sizeof(j.origin));
-    for (int a = 0; a < 3; a++)
-        j.n[a] = v->dim[a] + 2 * (uint32_t)j.rule.pad;
-    j.words = (j.n[2] + 31) / 32;
-    return j;
-}
-
 /* Blocks and planes; refuses what one launch does not cover. */
 int measure(struct recon_ctx *ctx, job &j)
 {
@@ -485,44 +300,6 @@ int survey(struct recon_ctx *ctx, Scratch &scratch, job &j, uint64_t totals[TOTA
     return 0;
 }
 
-/* The reason why there is no surface, told from a copy on the host. */
-int refuse_empty(struct recon_ctx *ctx, const struct recon_volume *v, const struct mc_rule *rule)
-{
-    uint64_t bytes = (uint64_t)v->dim[0] * v->dim[1] * v->dim[2] * 4;
-    struct recon_volume copy = *v;
-    int rc;
-
-    copy.place = RECON_HOST;
-    copy.tsdf = (float *)ctx->host->alloc(ctx, bytes);
-    copy.weight = v->weight ? (float *)ctx->host->alloc(ctx, bytes) : nullptr;
-    if (!copy.tsdf || (v->weight && !copy.weight) || cuda_device.download(ctx, copy.tsdf, v->tsdf, bytes) ||
-        (v->weight && cuda_device.download(ctx, copy.weight, v->weight, bytes)))
-        rc = -1;
-    else
-        rc = mc_refuse_empty(ctx, &copy, rule);
-    ctx->host->free(ctx, copy.tsdf);
-    ctx->host->free(ctx, copy.weight);
-    return rc;
-}
-
-int take_mesh(struct recon_ctx *ctx, const struct recon_volume *v, job &j, const uint64_t totals[TOTALS], struct recon_mesh *m)
-{
-    m->place = RECON_DEVICE;
-    m->vertices = totals[VERTICES];
-    m->faces = totals[FACES];
-    if (!m->faces)
-        return refuse_empty(ctx, v, &j.rule);
-    if (m->vertices > UINT32_MAX)
-        return ctx->host->fail(ctx, 65, "volume-too-big", "mesh", "%llu vertices are more than 32-bit indices hold",
-                               (unsigned long long)m->vertices);
-    if (!(j.xyz = m->xyz = (float *)cuda_alloc(ctx, m->vertices * 12)) ||
-        !(j.index = m->index = (uint32_t *)cuda_alloc(ctx, m->faces * 12)))
-        return -1;
-    if (v->rgb && !(j.out_rgb = m->rgb = (uint8_t *)cuda_alloc(ctx, m->vertices * 3)))
-        return -1;
-    return 0;
-}
-
 /* A byte a sample in whole words, the blocks' totals, and the list: 24 bytes a word, were there a surface in each. */
 uint64_t scratch_bytes(const struct recon_volume *v, bool pad)
 {
@@ -533,7 +310,7 @@ uint64_t scratch_bytes(const struct recon_volume *v, bool pad)
 
 void to_device(const struct recon_volume *v, const struct recon_value *params, struct recon_cost *cost)
 {
-    cost->device_bytes = cost->host_bytes + scratch_bytes(v, params[MC_PAD].i != 0);
+    cost->device_bytes = cost->host_bytes + (v->side ? cuda_mc_blocks_bytes(v, params) : scratch_bytes(v, params[MC_PAD].i != 0));
     cost->host_bytes = 0;
 }
 
@@ -559,11 +336,14 @@ int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *
     uint64_t totals[TOTALS] = { 0 };
     Scratch scratch(ctx);
 
-    if (measure(ctx, j) || survey(ctx, scratch, j, totals) || take_mesh(ctx, v, j, totals, m))
+    if (v->side)
+        return cuda_mc_blocks(ctx, v, params, m, cost);
+    if (measure(ctx, j) || survey(ctx, scratch, j, totals) || cuda_mc_take_mesh(ctx, v, &j.rule, totals[VERTICES], totals[FACES], m))
         return -1;
     if (totals[NANS])
         ctx->host->log(ctx, RECON_WARN, nullptr, "volume", "%llu samples are not a number and count as outside",
                        (unsigned long long)totals[NANS]);
+    write_to(j, m);
     j.weight = v->weight; /* colours are mixed by it, whatever is observed */
     j.listed = totals[WORDS];
     if (!(j.list = scratch.take<entry>(j.listed)))
@@ -578,12 +358,48 @@ int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *
     return 0;
 }
 
+/* The reason why there is no surface, told from a copy on the host. */
+int refuse_empty(struct recon_ctx *ctx, const struct recon_volume *v, const struct mc_rule *rule)
+{
+    uint64_t bytes = recon_volume_samples(v) * 4;
+    struct recon_volume copy = *v;
+    int rc;
+
+    copy.place = RECON_HOST;
+    copy.tsdf = (float *)ctx->host->alloc(ctx, bytes);
+    copy.weight = v->weight ? (float *)ctx->host->alloc(ctx, bytes) : nullptr;
+    if (!copy.tsdf || (v->weight && !copy.weight) || cuda_device.download(ctx, copy.tsdf, v->tsdf, bytes) ||
+        (v->weight && cuda_device.download(ctx, copy.weight, v->weight, bytes)))
+        rc = -1;
+    else
+        rc = mc_refuse_empty(ctx, &copy, rule);
+    ctx->host->free(ctx, copy.tsdf);
+    ctx->host->free(ctx, copy.weight);
+    return rc;
+}
+
 int selftest(struct recon_ctx *ctx)
 {
     return golden_marching_cubes(ctx, &cuda_marching_cubes, &cuda_device);
 }
 
 } // namespace
+
+int cuda_mc_take_mesh(struct recon_ctx *ctx, const struct recon_volume *v, const struct mc_rule *rule, uint64_t vertices, uint64_t faces,
+                      struct recon_mesh *m)
+{
+    m->place = RECON_DEVICE;
+    m->vertices = vertices;
+    m->faces = faces;
+    if (!m->faces)
+        return refuse_empty(ctx, v, rule);
+    if (m->vertices > UINT32_MAX)
+        return ctx->host->fail(ctx, 65, "volume-too-big", "mesh", "%llu vertices are more than 32-bit indices hold",
+                               (unsigned long long)m->vertices);
+    if (!(m->xyz = (float *)cuda_alloc(ctx, m->vertices * 12)) || !(m->index = (uint32_t *)cuda_alloc(ctx, m->faces * 12)))
+        return -1;
+    return v->rgb && !(m->rgb = (uint8_t *)cuda_alloc(ctx, m->vertices * 3)) ? -1 : 0;
+}
 
 const struct recon_kernel cuda_marching_cubes = { RECON_KERNEL_ABI, MC_NAME, MC_DOC, mc_in,    mc_out,
                                                   mc_params,        bound,   run,    selftest, mc_shape };

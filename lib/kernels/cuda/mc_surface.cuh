@@ -5,10 +5,15 @@
 #ifndef KERNELS_CUDA_MC_SURFACE_CUH
 #define KERNELS_CUDA_MC_SURFACE_CUH
 
+#include <cmath>
+#include <cstring>
 #include "cuda.cuh"
+#include "kernels/blocks.h"
 #include "kernels/mc.h"
 
 namespace {
+
+#define ALL_LANES 0xffffffffu
 
 /* A word with a surface: the numbers of its first face and vertex; its place as block and thread of one. */
 struct entry {
@@ -39,6 +44,40 @@ struct job {
     uint32_t *index;
 };
 
+/* Of a volume in blocks. */
+struct block_job : job {
+    struct blocks grid;
+    float beyond;
+};
+
+job job_of(const struct recon_volume *v, const struct recon_value *params)
+{
+    job j = {};
+
+    j.rule = mc_rule_of(params[MC_ISO].f, params[MC_INSIDE].i == MC_INSIDE_GE, params[MC_MIN_WEIGHT].f,
+                        params[MC_PAD].i != 0);
+    j.least = (float)j.rule.iso;
+    if ((double)j.least < j.rule.iso)
+        j.least = nextafterf(j.least, INFINITY);
+    j.tsdf = v->tsdf;
+    j.weight = j.rule.min_weight >= 0 ? v->weight : nullptr;
+    j.rgb = v->rgb;
+    j.voxel = v->voxel;
+    memcpy(j.dim, v->dim, sizeof(j.dim));
+    memcpy(j.origin, v->origin, sizeof(j.origin));
+    for (int a = 0; a < 3; a++)
+        j.n[a] = v->dim[a] + 2 * (uint32_t)j.rule.pad;
+    j.words = (j.n[2] + 31) / 32;
+    return j;
+}
+
+void write_to(job &j, const struct recon_mesh *m)
+{
+    j.xyz = m->xyz;
+    j.index = m->index;
+    j.out_rgb = m->rgb;
+}
+
 /* A word's place: row (x, y), w along z. */
 struct place {
     uint32_t x, y, w;
@@ -66,8 +105,21 @@ __device__ double value_at(const job &j, int64_t x, int64_t y, int64_t z)
     return source_of(j, x, y, z, &at) ? mc_value(&j.rule, j.tsdf[at]) : j.rule.pad_value;
 }
 
+__device__ double value_at(const block_job &j, int64_t x, int64_t y, int64_t z)
+{
+    uint64_t at;
+
+    x -= j.rule.pad;
+    y -= j.rule.pad;
+    z -= j.rule.pad;
+    if (x < 0 || y < 0 || z < 0 || x >= j.dim[0] || y >= j.dim[1] || z >= j.dim[2])
+        return j.rule.pad_value;
+    at = blocks_sample(&j.grid, (uint32_t)x, (uint32_t)y, (uint32_t)z);
+    return mc_value(&j.rule, at == BLOCKS_NONE ? j.beyond : j.tsdf[at]);
+}
+
 /* Entry of the table for the cell at p. */
-__device__ int entry_of(const job &j, const spot &p, int code)
+template <typename J> __device__ int entry_of(const J &j, const spot &p, int code)
 {
     double v[8];
 
@@ -137,7 +189,7 @@ __device__ uint32_t four_seen(const job &j, int64_t x, int64_t y, int64_t w)
 struct column {
     uint32_t here, below;
 };
-__device__ column column_of(const job &j, const place &p, int dx, int dy)
+template <typename J> __device__ column column_of(const J &j, const place &p, int dx, int dy)
 {
     int64_t x = (int64_t)p.x - dx, y = (int64_t)p.y - dy;
     uint32_t at = four_seen(j, x, y, p.w), after = four_seen(j, x, y, (int64_t)p.w + 1),
@@ -154,7 +206,7 @@ __device__ column column_of(const job &j, const place &p, int dx, int dy)
 struct marks {
     uint32_t edge[3], cell;
 };
-__device__ marks marks_of(const job &j, const place &p)
+template <typename J> __device__ marks marks_of(const J &j, const place &p)
 {
     cells c = cells_of(j, p);
     uint32_t any = 0, all = ~0u;
@@ -191,33 +243,52 @@ struct point {
     uint8_t rgb[3];
 };
 
+/* The sample at s or the nearest within the volume, along axis a. */
+__device__ uint32_t nearest_along(const job &j, const int64_t s[3], int a)
+{
+    int64_t i = s[a] - j.rule.pad;
+
+    return (uint32_t)(i < 0 ? 0 : i >= j.dim[a] ? (int64_t)j.dim[a] - 1 : i);
+}
 __device__ uint64_t nearest_source(const job &j, const int64_t s[3])
 {
-    uint64_t at = 0;
-
-    for (int a = 0; a < 3; a++) {
-        int64_t i = s[a] - j.rule.pad;
-
-        i = i < 0 ? 0 : i >= j.dim[a] ? (int64_t)j.dim[a] - 1 : i;
-        at = at * j.dim[a] + (uint64_t)i;
-    }
-    return at;
+    return ((uint64_t)nearest_along(j, s, 0) * j.dim[1] + nearest_along(j, s, 1)) * j.dim[2] + nearest_along(j, s, 2);
+}
+__device__ uint64_t nearest_source(const block_job &j, const int64_t s[3])
+{
+    return blocks_sample(&j.grid, nearest_along(j, s, 0), nearest_along(j, s, 1), nearest_along(j, s, 2));
+}
+__device__ bool unseen(const job &j, uint64_t at)
+{
+    return j.weight && !(j.weight[at] > 0);
+}
+__device__ bool unseen(const block_job &j, uint64_t at)
+{
+    return j.weight && (at == BLOCKS_NONE || !(j.weight[at] > 0));
+}
+__device__ double color_of(const job &j, uint64_t at, int c)
+{
+    return j.rgb[3 * at + c];
+}
+__device__ double color_of(const block_job &j, uint64_t at, int c)
+{
+    return at == BLOCKS_NONE ? 0 : j.rgb[3 * at + c];
 }
 
-__device__ void mix(const job &j, const int64_t s[3], int axis, double t, uint8_t rgb[3])
+template <typename J> __device__ void mix(const J &j, const int64_t s[3], int axis, double t, uint8_t rgb[3])
 {
     int64_t e[3] = { s[0] + (axis == 0), s[1] + (axis == 1), s[2] + (axis == 2) };
     uint64_t a = nearest_source(j, s), b = nearest_source(j, e);
 
-    if (j.weight && !(j.weight[a] > 0))
+    if (unseen(j, a))
         a = b;
-    else if (j.weight && !(j.weight[b] > 0))
+    else if (unseen(j, b))
         b = a;
     for (int c = 0; c < 3; c++)
-        rgb[c] = (uint8_t)(j.rgb[3 * a + c] * (1 - t) + j.rgb[3 * b + c] * t + 0.5);
+        rgb[c] = (uint8_t)(color_of(j, a, c) * (1 - t) + color_of(j, b, c) * t + 0.5);
 }
 
-__device__ point edge_point(const job &j, const int64_t s[3], int axis)
+template <typename J> __device__ point edge_point(const J &j, const int64_t s[3], int axis)
 {
     point o = { { (double)s[0], (double)s[1], (double)s[2] }, { 0, 0, 0 } };
     double t = mc_cross(value_at(j, s[0], s[1], s[2]),
@@ -230,7 +301,7 @@ __device__ point edge_point(const job &j, const int64_t s[3], int axis)
     return o;
 }
 
-__device__ point centre_point(const job &j, const spot &at, int bits)
+template <typename J> __device__ point centre_point(const J &j, const spot &at, int bits)
 {
     point o = { { 0, 0, 0 }, { 0, 0, 0 } };
     int n = 0, rgb[3] = { 0, 0, 0 };

@@ -1,6 +1,5 @@
 /* The CUDA module: what it has, and what it leaves to the host. */
 #include "cuda.cuh"
-#include "kernels/blocks.h"
 #include "kernels/points_plan.h"
 #include "kernels/quadric.h"
 
@@ -16,8 +15,6 @@ static int elsewhere(struct recon_ctx *ctx, const struct recon_kernel *k, const 
         return voxelize_elsewhere(ctx, in ? (const struct recon_points *)in[0] : nullptr, params, cuda_memory_free(ctx), why, size);
     if (k == &cuda_mesh_simplify)
         return simplify_elsewhere(params, why, size);
-    if (k->in[0].name && k->in[0].type == RECON_VOLUME)
-        return blocks_elsewhere(in ? (const struct recon_volume *)in[0] : nullptr, why, size);
     return 0;
 }
 

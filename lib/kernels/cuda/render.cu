@@ -1,7 +1,7 @@
 /* scene.render_rgbd and render.preview: one thread a pixel, the pixel itself is kernels/render.h's. */
 #include <cstdlib>
 #include <cstring>
-#include "cuda.cuh"
+#include "blocks.cuh"
 #include "kernels/render.h"
 
 namespace {
@@ -241,16 +241,42 @@ struct samples {
     const float *tsdf, *weight;
     uint32_t dim[3], blocks[3]; /* blocks of 8 samples: march.h */
     uint64_t n;
+    const uint32_t *block; /* of a volume in blocks: their places, three numbers each; side samples along each axis */
+    uint32_t side;
 };
+
+/* Row, the same number for all samples of one x and y, and coordinates of a sample; false: beyond the volume's end. */
+__device__ bool sample_at(const samples &v, uint64_t at, uint32_t p[3], uint32_t *row)
+{
+    if (v.side) {
+        const uint32_t *b = v.block + 3 * (at / v.side / v.side / v.side);
+
+        p[0] = v.side * b[0] + (uint32_t)(at / v.side / v.side % v.side);
+        p[1] = v.side * b[1] + (uint32_t)(at / v.side % v.side);
+        p[2] = v.side * b[2] + (uint32_t)(at % v.side);
+        *row = p[0] * v.dim[1] + p[1];
+        return p[0] < v.dim[0] && p[1] < v.dim[1] && p[2] < v.dim[2];
+    }
+    uint64_t r = at / v.dim[2];
+
+    p[0] = (uint32_t)(r / v.dim[1]);
+    p[1] = (uint32_t)(r - (uint64_t)p[0] * v.dim[1]);
+    p[2] = (uint32_t)(at - r * v.dim[2]);
+    *row = (uint32_t)r;
+    return true;
+}
 
 /* One thread a sample: its block is marked when a surface may be there; near one, it counts along each axis. The lanes of
  * a warp mostly stand in one row: there they count together along x and y. */
 __global__ void __launch_bounds__(ROUND) find_surface(samples v, uint8_t *mark, unsigned long long *counts)
 {
-    uint64_t at = (uint64_t)blockIdx.x * ROUND + threadIdx.x, row = at / v.dim[2];
-    uint32_t x = (uint32_t)(row / v.dim[1]), y = (uint32_t)(row - (uint64_t)x * v.dim[1]),
-             z = (uint32_t)(at - row * v.dim[2]), votes, strangers;
-    bool is = at < v.n && (!v.weight || v.weight[at] > 0), near = false;
+    uint64_t at = (uint64_t)blockIdx.x * ROUND + threadIdx.x;
+    uint32_t p[3] = { 0, 0, 0 }, row = ~0u, votes, strangers, x, y, z;
+    bool is = at < v.n && sample_at(v, at, p, &row) && (!v.weight || v.weight[at] > 0), near = false;
+
+    x = p[0];
+    y = p[1];
+    z = p[2];
 
     if (is) {
         float d = v.tsdf[at];
@@ -260,7 +286,7 @@ __global__ void __launch_bounds__(ROUND) find_surface(samples v, uint8_t *mark, 
         near = d < 0.5f && d > -0.5f;
     }
     votes = __ballot_sync(0xffffffffu, near);
-    strangers = __ballot_sync(0xffffffffu, (uint32_t)row != __shfl_sync(0xffffffffu, (uint32_t)row, 0));
+    strangers = __ballot_sync(0xffffffffu, row != __shfl_sync(0xffffffffu, row, 0));
     if (strangers && near) {
         atomicAdd(&counts[x], 1ull);
         atomicAdd(&counts[v.dim[0] + y], 1ull);
@@ -300,9 +326,20 @@ __global__ void __launch_bounds__(SIDE * SIDE) preview_pixels(const __grid_const
 int preview_bound_here(struct recon_ctx *ctx, const void *const *in, const struct recon_value *params,
                        struct recon_cost *cost)
 {
+    const struct recon_volume *v = in ? (const struct recon_volume *)in[0] : nullptr;
+    struct blocks grid;
+
     if (preview_bound(ctx, in, params, cost))
         return -1;
     cost->device_bytes = (uint64_t)params[PREVIEW_WIDTH].i * (uint64_t)params[PREVIEW_HEIGHT].i * 3;
+    if (!v)
+        return 0;
+    cost->device_bytes += ((uint64_t)v->dim[0] + v->dim[1] + v->dim[2]) * 8 +
+                          2 * (uint64_t)march_blocks(v->dim[0]) * march_blocks(v->dim[1]) * march_blocks(v->dim[2]);
+    if (v->side) {
+        blocks_plan(v->dim, v->side, &grid);
+        cost->device_bytes += cuda_blocks_bytes(&grid) + sizeof(grid);
+    }
     return 0;
 }
 
@@ -311,14 +348,13 @@ int survey(struct recon_ctx *ctx, const struct recon_volume *v, Scratch &scratch
 {
     cudaStream_t queue = cuda_stream(ctx);
     uint64_t axes = (uint64_t)v->dim[0] + v->dim[1] + v->dim[2], all = 1;
-    samples s = { v->tsdf, v->weight, { v->dim[0], v->dim[1], v->dim[2] }, { 0, 0, 0 }, 1 };
+    samples s = { v->tsdf, v->weight, { v->dim[0], v->dim[1], v->dim[2] }, { 0, 0, 0 }, recon_volume_samples(v), v->block, v->side };
     uint64_t *counts = (uint64_t *)ctx->host->alloc(ctx, axes * 8);
     unsigned long long *d_counts;
     uint8_t *mark, *block;
     int rc = -1;
 
     for (int a = 0; a < 3; a++) {
-        s.n *= v->dim[a];
         s.blocks[a] = march_blocks(v->dim[a]);
         all *= s.blocks[a];
     }
@@ -327,7 +363,8 @@ int survey(struct recon_ctx *ctx, const struct recon_volume *v, Scratch &scratch
         cuda_ok(ctx, cudaMemsetAsync(d_counts, 0, axes * 8, queue), "cudaMemset") ||
         cuda_ok(ctx, cudaMemsetAsync(mark, 0, all, queue), "cudaMemset"))
         goto out;
-    find_surface<<<blocks_of(s.n, ROUND), ROUND, 0, queue>>>(s, mark, d_counts);
+    if (s.n)
+        find_surface<<<blocks_of(s.n, ROUND), ROUND, 0, queue>>>(s, mark, d_counts);
     spread<<<blocks_of(all, ROUND), ROUND, 0, queue>>>(s, mark, block);
     if (cuda_launched(ctx, "preview, looking for surfaces") ||
         cuda_ok(ctx, cudaMemcpyAsync(counts, d_counts, axes * 8, cudaMemcpyDeviceToHost, queue), "download") ||
@@ -339,6 +376,21 @@ int survey(struct recon_ctx *ctx, const struct recon_volume *v, Scratch &scratch
 out:
     ctx->host->free(ctx, counts);
     return rc;
+}
+
+/* The grid of a volume in blocks where the ray-marcher finds it; NULL: the volume is dense. */
+int take_grid(struct recon_ctx *ctx, const struct recon_volume *v, Scratch &scratch, const struct blocks **ret)
+{
+    struct blocks grid, *to;
+
+    *ret = nullptr;
+    if (!v->side)
+        return 0;
+    if (cuda_blocks_of_volume(ctx, scratch, v, &grid) || !(to = scratch.take<struct blocks>(1)) ||
+        cuda_device.upload(ctx, to, &grid, sizeof(grid)))
+        return -1;
+    *ret = to;
+    return 0;
 }
 
 /* The picture to the host and into its file. */
@@ -395,7 +447,7 @@ int preview_run(struct recon_ctx *ctx, const void *const *in, const struct recon
     stopwatch watch;
     int rc;
 
-    if (watch.mark(ctx, 0) || survey(ctx, v, scratch, &f.block, box))
+    if (watch.mark(ctx, 0) || take_grid(ctx, v, scratch, &f.grid) || survey(ctx, v, scratch, &f.block, box))
         return -1;
     preview_view_box(v, params, box, &w);
     dim3 grid((w.width + SIDE - 1) / SIDE, (w.height + SIDE - 1) / SIDE);
