@@ -93,7 +93,7 @@ static int sheet(uint32_t n, uint32_t hole, struct recon_mesh *m)
             f += 6;
         }
     m->faces = (uint64_t)(f - m->index) / 3;
-    return to_device(RECON_MESH, m);
+    return 0;
 }
 
 /* A step: the difference of 25 and 5 turns of two steps, over 40. Its floor: a row's begin, its numbers, a place read and one
@@ -121,7 +121,7 @@ static int time_smooth(const struct recon_mesh *m, const char *size)
     return rc;
 }
 
-static int time_normals(const struct recon_mesh *m, const char *size)
+static int time_normals(const struct recon_mesh *m, const char *size, const char *remark)
 {
     const struct recon_kernel *k = test_kernel(M, MESH_NORMALS_NAME);
     struct recon_value *p = test_params(k);
@@ -131,7 +131,69 @@ static int time_normals(const struct recon_mesh *m, const char *size)
     int rc = time_call(&c, &t);
 
     if (rc == 0)
-        tell(k->name, size, &t, (24 * v + 12 * f) / rate * 1e3, "bytes", "mesh read, normals written; the mesh is copied, too");
+        tell(k->name, size, &t, (24 * v + 12 * f) / rate * 1e3, "bytes", remark);
+    free(p);
+    return rc;
+}
+
+/* x of a row of n things of size bytes each into any order, the same for the same seed */
+static void shuffle(void *x, uint64_t n, size_t size, uint32_t seed)
+{
+    char *at = x, keep[16];
+
+    for (uint64_t i = n; i-- > 1;) {
+        uint64_t k = ((uint64_t)next_random(&seed) << 24 | next_random(&seed)) % (i + 1);
+
+        memcpy(keep, at + i * size, size);
+        memcpy(at + i * size, at + k * size, size);
+        memcpy(at + k * size, keep, size);
+    }
+}
+
+/* Vertices renumbered and faces in any order: the places stay where they are, what they are the places of does not. */
+static int in_no_order(uint32_t n)
+{
+    struct recon_mesh m;
+    uint32_t *number;
+    char size[32], text[100];
+    int rc = sheet(n, 0, &m);
+
+    if (rc == 0 && !(number = T.ctx.host->alloc(&T.ctx, 4 * m.vertices)))
+        rc = bad("mesh");
+    if (rc == 0) {
+        for (uint32_t i = 0; i < m.vertices; i++)
+            number[i] = i;
+        shuffle(number, m.vertices, 4, 5);
+        for (uint64_t i = 0; i < 3 * m.faces; i++)
+            m.index[i] = number[m.index[i]];
+        shuffle(m.index, m.faces, 12, 7);
+        T.ctx.host->free(&T.ctx, number);
+        snprintf(text, sizeof(text), "%s vertices", count_text((uint64_t)n * n, size));
+        rc = to_device(RECON_MESH, &m) || time_normals(&m, text, "vertices and faces in no order");
+    }
+    golden_free(&T.ctx, M->device, RECON_MESH, &m);
+    return rc;
+}
+
+/* What marching cubes makes of a sphere in n^3 samples. */
+static int of_a_sphere(uint32_t n)
+{
+    const struct recon_kernel *k = test_kernel(M, MC_NAME);
+    struct recon_value *p = test_params(k);
+    struct recon_volume v = { .dim = { n, n, n }, .voxel = 2.0 / (n - 1), .truncation = 1 };
+    struct recon_mesh m = { 0 };
+    struct recon_cost cost = { 0 };
+    char size[32], text[100];
+    int rc;
+
+    if (!(v.tsdf = T.ctx.host->alloc(&T.ctx, 4ull * n * n * n)))
+        return bad("volume");
+    golden_sphere(v.tsdf, n);
+    rc = to_device(RECON_VOLUME, &v) || (k->run(&T.ctx, (const void *[]){ &v }, p, (void *[]){ &m }, &cost) && bad(k->name));
+    golden_free(&T.ctx, M->device, RECON_VOLUME, &v);
+    snprintf(text, sizeof(text), "%s vertices", count_text(m.vertices, size));
+    rc = rc || time_normals(&m, text, "a sphere of marching cubes");
+    golden_free(&T.ctx, M->device, RECON_MESH, &m);
     free(p);
     return rc;
 }
@@ -145,7 +207,7 @@ static int fill(uint32_t n, uint32_t hole, const char *remark)
     struct call c = { k, { &m }, p };
     struct times t;
     char size[32], text[100];
-    int rc = sheet(n, hole, &m) || time_call(&c, &t);
+    int rc = sheet(n, hole, &m) || to_device(RECON_MESH, &m) || time_call(&c, &t);
 
     snprintf(text, sizeof(text), "%s faces", count_text(m.faces, size));
     if (rc == 0)
@@ -193,7 +255,7 @@ static int faces(uint64_t faces)
 {
     struct recon_mesh m;
     char size[32], text[100];
-    int rc = sheet((uint32_t)sqrt((double)faces / 2), 0, &m);
+    int rc = sheet((uint32_t)sqrt((double)faces / 2), 0, &m) || to_device(RECON_MESH, &m);
 
     snprintf(text, sizeof(text), "%s faces", count_text(m.faces, size));
     rc = rc || time_check(&m, text) || time_subdivide(&m, text, MESH_SUBDIVIDE_LOOP, "loop, one level, mesh read and written") ||
@@ -209,9 +271,9 @@ static int meshes(uint32_t n)
     int rc = sheet(n, 0, &m);
 
     snprintf(text, sizeof(text), "%s vertices", count_text((uint64_t)n * n, size));
-    rc = rc || time_smooth(&m, text) || time_normals(&m, text);
+    rc = rc || to_device(RECON_MESH, &m) || time_smooth(&m, text) || time_normals(&m, text, "mesh read, normals written");
     golden_free(&T.ctx, M->device, RECON_MESH, &m);
-    return rc;
+    return rc || in_no_order(n);
 }
 
 /* ---- points ---- */
@@ -383,6 +445,6 @@ int bench_meshes(uint64_t most)
         rc = fill(n, 5 * i, i ? "holes of 20 edges; the outer border stays" : "the outer border stays");
     for (uint64_t n = most < 1 << 20 ? most : 1 << 20; n <= most && n <= 2 << 20 && rc == 0; n *= 2)
         rc = faces(n);
-    return rc || farthest(most < 250000 ? most : 250000, most < 250000 ? 1000 : 4096) || (most > 1000000 && farthest(1000000, 4096)) ||
+    return rc || of_a_sphere(most < 1 << 24 ? 64 : 512) || farthest(most < 250000 ? most : 250000, most < 250000 ? 1000 : 4096) || (most > 1000000 && farthest(1000000, 4096)) ||
            signs(most < 1000000 ? most : 1000000, 100000) || simplify(most < 2000000 ? most : 2000000);
 }

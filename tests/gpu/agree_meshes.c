@@ -6,6 +6,47 @@
 
 static struct tally smooth, normals, angles;
 
+static void normals_one(const struct recon_mesh *m, const char *what)
+{
+    struct recon_value *p = agree_params(MESH_NORMALS_NAME);
+
+    p[MESH_NORMALS_WEIGHT].i = MESH_NORMALS_AREA;
+    agree_one(&normals, MESH_NORMALS_NAME, what, (const void *[]){ m, NULL }, p, 0);
+    p[MESH_NORMALS_WEIGHT].i = MESH_NORMALS_ANGLE;
+    agree_one(&angles, MESH_NORMALS_NAME, what, (const void *[]){ m, NULL }, p, 1.2e-7);
+    free(p);
+}
+
+/* A vertex of n faces. */
+static struct recon_mesh fan(uint32_t n)
+{
+    struct recon_mesh m = agree_mesh(n + 1ull, n);
+    uint32_t seed = n;
+
+    for (uint32_t i = 0; i < n; i++) {
+        memcpy(m.index + 3ull * i, (uint32_t[]){ 0, 1 + i, 1 + (i + 1) % n }, 12);
+        for (int k = 0; k < 3; k++)
+            m.xyz[3 * (i + 1ull) + (uint32_t)k] = agree_uniform(&seed);
+    }
+    return m;
+}
+
+/* Large enough to be spread over blocks and tiles of a device; and more faces at a vertex than these hold. */
+static void large_meshes(void)
+{
+    struct recon_mesh m = agree_sheet(agree_small ? 140 : 1200, 3);
+
+    normals_one(&m, "large sheet");
+    agree_shuffle(&m, 4);
+    normals_one(&m, "large shuffled sheet");
+    agree_free_mesh(&m);
+    for (uint32_t n = 500; n < 20000; n *= 6) {
+        m = fan(n);
+        normals_one(&m, "fan");
+        agree_free_mesh(&m);
+    }
+}
+
 static void smooth_one(const struct recon_mesh *m, const char *what)
 {
     struct recon_value *p = agree_params(MESH_SMOOTH_NAME);
@@ -20,12 +61,7 @@ static void smooth_one(const struct recon_mesh *m, const char *what)
         agree_one(&smooth, MESH_SMOOTH_NAME, name, (const void *[]){ m, NULL }, p, 0);
     }
     free(p);
-    p = agree_params(MESH_NORMALS_NAME);
-    p[MESH_NORMALS_WEIGHT].i = MESH_NORMALS_AREA;
-    agree_one(&normals, MESH_NORMALS_NAME, what, (const void *[]){ m, NULL }, p, 0);
-    p[MESH_NORMALS_WEIGHT].i = MESH_NORMALS_ANGLE;
-    agree_one(&angles, MESH_NORMALS_NAME, what, (const void *[]){ m, NULL }, p, 1.2e-7);
-    free(p);
+    normals_one(m, what);
 }
 
 static struct tally checks;
@@ -90,6 +126,7 @@ int agree_meshes(void)
     int rc;
 
     agree_each_mesh(smooth_one);
+    large_meshes();
     rc = agree_told(MESH_SMOOTH_NAME, &smooth) + agree_told(MESH_NORMALS_NAME, &normals) + agree_told("  by angle", &angles);
     agree_each_mesh(check_one);
     rc += agree_told(MESH_CHECK_NAME, &checks);

@@ -59,6 +59,34 @@ static void voxels(struct tally *t)
     free(p);
 }
 
+/* More cells than are counted in floats at once; of the points, some in no order, a crowd is in one cell, which may be more than
+ * 16 bits count. */
+static void many_cells(struct tally *t)
+{
+    static const struct {
+        uint64_t n, crowd;
+        int way;
+    } rows[] = { { 3001, 66000, VOXELIZE_KAOLIN }, { 3001, 2000, VOXELIZE_KAOLIN_01 }, { 1050001, 66000, VOXELIZE_GRID }, { 3001, 66000, VOXELIZE_GRID },
+                 { 1050001, 300, VOXELIZE_KAOLIN }, { 5000000, 10, VOXELIZE_GRID } };
+    struct recon_value *p = agree_params(VOXELIZE_NAME);
+
+    p[VOXELIZE_FORM].i = VOXELIZE_DENSE;
+    p[VOXELIZE_RESOLUTION].i = 163;
+    for (size_t i = 0; i < (agree_small ? 3 : COUNT(rows)); i++) {
+        struct recon_points c = agree_cloud(rows[i].n + rows[i].crowd, 8, false);
+        char name[80];
+
+        for (uint64_t k = 0; k < rows[i].crowd; k++)
+            memcpy(c.xyz + 3 * k, (float[]){ 0.1f, -0.2f, 0.3f }, 12);
+        p[VOXELIZE_MEANING].i = rows[i].way;
+        p[VOXELIZE_VOXEL].f = rows[i].way == VOXELIZE_GRID ? 0.0125 : 0;
+        snprintf(name, sizeof(name), "many cells, %llu points, way %d", (unsigned long long)c.n, rows[i].way);
+        agree_one(t, VOXELIZE_NAME, name, (const void *[]){ &c, NULL }, p, 0);
+        agree_free_points(&c);
+    }
+    free(p);
+}
+
 static void planes(struct tally *t)
 {
     static const struct {
@@ -86,6 +114,7 @@ int agree_points(void)
     struct tally fps = { 0 }, cells = { 0 }, flats = { 0 };
 
     voxels(&cells);
+    many_cells(&cells);
     planes(&flats);
     farthest(&fps);
     return agree_told(VOXELIZE_NAME, &cells) + agree_told(POINTS_NORMALS_NAME, &flats) + agree_told(FPS_NAME, &fps);

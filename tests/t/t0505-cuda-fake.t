@@ -172,4 +172,18 @@ for kernel in subdivide smooth check; do
         ok "mesh.$kernel runs on the device"
     fi
 done
+# what steps give holds arrays of what they take, which may go before it or after it
+cat >shared.conf <<'C'
+version = 1;
+steps = ( { name = "read"; kernel = "mesh.read"; },
+          { name = "normals"; kernel = "mesh.normals"; out = { mesh = "one"; }; },
+          { name = "smooth"; kernel = "mesh.smooth"; in = { mesh = "one"; }; params = { iterations = 1; }; out = { mesh = "two"; }; },
+          { name = "again"; kernel = "mesh.normals"; in = { mesh = "two"; }; out = { mesh = "three"; }; },
+          { name = "first"; kernel = "mesh.write"; in = { mesh = "one"; }; params = { file = "one.obj"; }; },
+          { name = "last"; kernel = "mesh.write"; in = { mesh = "three"; }; params = { file = "three.obj"; }; } );
+C
+for device in cpu cuda; do
+    tap 0 "steps that share arrays on $device" run --pipeline ./shared.conf --dataset ball.obj --device $device --out shared-$device
+done
+diff -r shared-cpu shared-cuda >out 2>&1 && ok 'the same files' || not_ok 'the same files' "$(cat out)"
 finish

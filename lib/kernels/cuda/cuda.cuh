@@ -25,6 +25,8 @@ static inline int cuda_launched(struct recon_ctx *ctx, const char *what)
 }
 
 void *cuda_alloc(struct recon_ctx *ctx, uint64_t bytes); /* counted, in order of the queue; NULL after fail() */
+/* One more slot holds a block of cuda_alloc, which goes when the last has freed it; nobody may write to it. NULL is fine. */
+int cuda_share(struct recon_ctx *ctx, void *p);
 void cuda_free(struct recon_ctx *ctx, void *p);          /* NULL is fine */
 /* Pinned host memory that the module keeps between calls (pinning 1 MiB costs half a millisecond): one block, grown when
  * more is asked, of one user at a time. NULL after fail(). */

@@ -12,6 +12,7 @@ const uint64_t STAGE_LEAST = 64 << 10; /* smaller copies go directly */
 struct block {
     void *at;
     uint64_t bytes;
+    uint32_t users; /* slots that hold it */
 };
 struct state {
     bool open, pools;
@@ -106,27 +107,41 @@ void *cuda_alloc(struct recon_ctx *ctx, uint64_t bytes)
     }
     if (cuda_ok(ctx, e, "cudaMalloc"))
         return nullptr;
-    s->held[s->n_held++] = { p, bytes };
+    s->held[s->n_held++] = { p, bytes, 1 };
     s->now += bytes;
     s->peak = s->now > s->peak ? s->now : s->peak;
     return p;
 }
 
+static block *block_at(struct recon_ctx *ctx, void *p)
+{
+    state *s = state_of(ctx);
+
+    for (int i = s->n_held - 1; i >= 0; i--)
+        if (s->held[i].at == p)
+            return &s->held[i];
+    ctx->host->fail(ctx, 70, nullptr, nullptr, "a kernel names device memory that is not the module's");
+    return nullptr;
+}
+
+int cuda_share(struct recon_ctx *ctx, void *p)
+{
+    block *b = p ? block_at(ctx, p) : nullptr;
+
+    if (b)
+        b->users++;
+    return b || !p ? 0 : -1;
+}
+
 void cuda_free(struct recon_ctx *ctx, void *p)
 {
     state *s = state_of(ctx);
-    int i = s->n_held - 1;
+    block *b = p ? block_at(ctx, p) : nullptr;
 
-    if (!p)
+    if (!b || --b->users)
         return;
-    while (i >= 0 && s->held[i].at != p)
-        i--;
-    if (i < 0) {
-        ctx->host->fail(ctx, 70, nullptr, nullptr, "a kernel frees device memory that it does not own");
-        return;
-    }
-    s->now -= s->held[i].bytes;
-    s->held[i] = s->held[--s->n_held];
+    s->now -= b->bytes;
+    *b = s->held[--s->n_held];
     cuda_ok(ctx, s->pools ? cudaFreeAsync(p, s->stream) : cudaFree(p), "cudaFree");
 }
 

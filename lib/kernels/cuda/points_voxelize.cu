@@ -1,128 +1,131 @@
-/* Points into cells on the device. Dense: a count a cell by atomic additions of whole numbers, which are exact
- * whatever their order. Sparse: numbers of cells, sorted, each once. */
+/* Points into cells on the device. Dense: a count a cell by atomic additions of whole numbers, which are exact whatever their
+ * order; in 16 bits where the cells are many, and again in floats when a cell turns out to have more; many points in no order are
+ * dealt out by parts of the grid first. Sparse: numbers of cells, sorted, each once. */
 #include "slots.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
-#include "kernels/points_plan.h"
+#include "voxel_deal.cuh"
 
 namespace {
 
-enum { THREADS = 256, EACH = 4 };
+enum { AT_A_TIME = 4 };
+const uint64_t MANY_CELLS = 1 << 22, /* whose counts in floats, 16 MiB, still leave room in the level-2 cache */
+    MANY_POINTS = 1 << 20;
 
-/* The plan with what divides, so that most cells are found by multiplication. */
-struct grid {
-    struct voxel_plan p;
-    double by[3]; /* about 1 / voxel, or (dim - 1) / scale */
-};
-
-/* voxel_cell: the product decides unless it stands within rounding of where the cell changes. */
-__device__ __forceinline__ bool cell_along(const grid &g, int a, float at, uint32_t *ret)
+/* Whether so many points are dealt out when they come in no order. */
+bool may_deal(uint64_t points, uint64_t cells)
 {
-    double x = (double)at - g.p.origin[a], y = x * g.by[a], edge = g.p.meaning == VOXELIZE_KAOLIN ? y - 0.5 : y;
-
-    if (fabs(edge - rint(edge)) < 1e-7)
-        y = g.p.meaning == VOXELIZE_KAOLIN ? x / g.p.scale * (g.p.dim[a] - 1) : x / g.p.voxel;
-    y = g.p.meaning == VOXELIZE_KAOLIN ? rint(y) : floor(y);
-    if (!(y >= 0 && y < g.p.dim[a]))
-        return false;
-    *ret = (uint32_t)y;
-    return true;
+    return cells > MANY_CELLS && cells <= (uint64_t)PARTS_MOST * PART && points >= MANY_POINTS;
 }
 
-__device__ __forceinline__ bool cell_of(const grid &g, const float *xyz, uint64_t *number)
+/* Memory of cells, counts of 16 bits or dealt points included. */
+uint64_t dense_bytes(uint64_t points, uint64_t cells)
 {
-    uint32_t cell[3];
+    uint64_t counts = cells > MANY_CELLS ? 2 * cells : 0, dealt = may_deal(points, cells) ? shares_bytes(shares_of(points, cells)) : 0;
 
-    for (int a = 0; a < 3; a++)
-        if (!cell_along(g, a, xyz[a], &cell[a]))
-            return false;
-    *number = voxel_number(&g.p, cell);
-    return true;
-}
-
-/* Calls give(number) for each cell of a point. */
-template <typename F> __device__ __forceinline__ void each_cell(const grid &g, const float xyz[3], F give)
-{
-    uint32_t from[3], to[3], cell[3];
-    uint64_t number;
-
-    if (g.p.meaning != VOXELIZE_KAOLIN_01) {
-        if (cell_of(g, xyz, &number))
-            give(number);
-        return;
-    }
-    for (int i = 0; i < 3; i++)
-        if (!voxel_span(&g.p, i, (double)xyz[i], g.p.voxel, &from[i], &to[i]))
-            return;
-    for (cell[0] = from[0]; cell[0] <= to[0]; cell[0]++)
-        for (cell[1] = from[1]; cell[1] <= to[1]; cell[1]++)
-            for (cell[2] = from[2]; cell[2] <= to[2]; cell[2]++) {
-                double d = 0;
-
-                for (int i = 0; i < 3; i++) {
-                    double x = g.p.origin[i] + g.p.voxel * cell[i] - (double)xyz[i];
-
-                    d += x * x;
-                }
-                if (!(d > g.p.voxel * g.p.voxel))
-                    give(voxel_number(&g.p, cell));
-            }
+    return 8 * cells + counts + dealt + 4096;
 }
 
 /* ---- dense ---- */
 
-/* Adds the points of a warp that follow each other in one cell at once. All lanes call it; is: the lane has a cell. */
-__device__ __forceinline__ void add_run(float *weight, uint64_t c, bool is)
+/* Adds points to the count of a cell: 16 bits, of less than 2^32 cells, or a float. */
+__device__ __forceinline__ void add(uint32_t *counts, uint32_t c, uint32_t points)
 {
-    uint32_t lane = threadIdx.x % 32, low = (uint32_t)c, high = (uint32_t)(c >> 32);
-    uint32_t before = __shfl_up_sync(~0u, low, 1), above = __shfl_up_sync(~0u, high, 1), was = __shfl_up_sync(~0u, (uint32_t)is, 1);
-    bool head = lane == 0 || before != low || above != high || was != (uint32_t)is;
-    uint32_t behind = __ballot_sync(~0u, head) >> lane >> 1, run = behind ? (uint32_t)__ffs((int)behind) : 32 - lane;
+    atomicAdd(counts + (c >> 1), points << (c & 1) * 16);
+}
+__device__ __forceinline__ void add(float *counts, uint64_t c, uint32_t points)
+{
+    atomicAdd(counts + c, (float)points);
+}
+
+/* Whether the thread before has the same number. All lanes call it. */
+__device__ __forceinline__ bool as_before(uint32_t c)
+{
+    return __shfl_up_sync(~0u, c, 1) == c;
+}
+__device__ __forceinline__ bool as_before(uint64_t c)
+{
+    bool low = as_before((uint32_t)c), high = as_before((uint32_t)(c >> 32));
+
+    return low && high;
+}
+
+/* The last run of EACH thread's points, at once with those of the threads behind it whose points are all of that cell. All lanes call it. */
+template <typename C, typename N> __device__ __forceinline__ void add_last(C *counts, N c, uint32_t run, bool is)
+{
+    uint32_t lane = threadIdx.x % 32;
+    bool same = as_before(c), head = lane == 0 || run != EACH || !same;
+    uint32_t behind = __ballot_sync(~0u, head) >> lane >> 1, follow = behind ? (uint32_t)__ffs((int)behind) - 1 : 31 - lane;
 
     if (is && head)
-        atomicAdd(&weight[c], (float)run);
+        add(counts, c, run + EACH * follow);
 }
 
-/* weight is 0 before. any becomes 1 when a point lies in the grid. A warp takes EACH times 32 points that follow each other. */
-__global__ void __launch_bounds__(THREADS) mark(grid g, const float *xyz, uint64_t n, float *weight, uint32_t *any)
+/* Points that follow each other in a cell are added at once. Gives how many lie in the grid. */
+template <typename C, typename N> __device__ __forceinline__ uint32_t add_points(const grid &g, const float x[EACH][3], C *counts)
 {
-    uint64_t first = ((uint64_t)blockIdx.x * THREADS + threadIdx.x) / 32 * 32 * EACH + threadIdx.x % 32;
-    float x[EACH][3];
-    int is = 0;
+    const N none = ~(N)0;
+    N last = none;
+    uint32_t run = 0, given = 0;
 
-#pragma unroll
-    for (int k = 0; k < EACH; k++)
-        for (int a = 0; a < 3; a++)
-            x[k][a] = first + 32 * k < n ? __ldcs(xyz + 3 * (first + 32 * k) + a) : NAN;
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
-        if (g.p.meaning == VOXELIZE_KAOLIN_01) {
-            each_cell(g, x[k], [&](uint64_t c) {
-                is = 1;
-                atomicAdd(&weight[c], 1.0f);
-            });
-        } else {
-            uint64_t c = 0;
-            bool in = cell_of(g, x[k], &c);
+        uint32_t cell[3];
+        N c = cell_of(g, x[k], cell) ? ((N)cell[0] * g.p.dim[1] + cell[1]) * g.p.dim[2] + cell[2] : none;
 
-            is |= in;
-            add_run(weight, c, in);
+        given += c != none;
+        if (k && c != last) {
+            if (last != none)
+                add(counts, last, run);
+            run = 0;
         }
+        last = c;
+        run++;
     }
-    if (__syncthreads_or(is) && threadIdx.x == 0)
-        *any = 1;
+    add_last(counts, last, run, last != none);
+    return given;
 }
 
-/* A float's count of ones stays at 2^24. told: any, where the host reads it. */
-__global__ void __launch_bounds__(THREADS) occupy(float *weight, float *tsdf, uint64_t n, const uint32_t *any, uint32_t *told)
+/* counts are 0 before. From the last point to the first: what a pass before this one has read last is still near. */
+template <typename C, typename N> __device__ __forceinline__ void mark_points(const grid &g, const float *xyz, uint64_t n, C *counts, tally *told)
+{
+    uint64_t first = EACH * ((uint64_t)(gridDim.x - 1 - blockIdx.x) * THREADS + threadIdx.x);
+    float x[EACH][3];
+    uint32_t given = 0;
+
+    load_points(xyz, first, n, x);
+    if (g.p.meaning == VOXELIZE_KAOLIN_01) {
+        for (int k = 0; k < EACH; k++)
+            each_cell(g, x[k], [&](uint64_t c) {
+                given++;
+                add(counts, (N)c, 1);
+            });
+    } else {
+        given = add_points<C, N>(g, x, counts);
+    }
+    sum_up(given, &told->given);
+}
+
+__global__ void __launch_bounds__(THREADS) mark_halves(const __grid_constant__ grid g, const float *xyz, uint64_t n, uint32_t *counts, tally *told)
+{
+    mark_points<uint32_t, uint32_t>(g, xyz, n, counts, told);
+}
+
+__global__ void __launch_bounds__(THREADS) mark_floats(const __grid_constant__ grid g, const float *xyz, uint64_t n, float *counts, tally *told)
+{
+    mark_points<float, uint64_t>(g, xyz, n, counts, told);
+}
+
+/* A float's count of ones stays at 2^24. told and host as of occupy_halves. */
+__global__ void __launch_bounds__(THREADS) occupy(float *weight, float *tsdf, uint64_t n, const tally *told, tally *host)
 {
     const float most = 16777216;
     uint64_t i = ((uint64_t)blockIdx.x * THREADS + threadIdx.x) * 4;
 
     if (i == 0)
-        *told = *any;
+        *host = tally{ told->given, told->given, 0 };
     if (i + 4 <= n) {
         float4 w = *(const float4 *)(weight + i);
 
@@ -137,13 +140,149 @@ __global__ void __launch_bounds__(THREADS) occupy(float *weight, float *tsdf, ui
     }
 }
 
+/* From counts of 16 bits; four cells a thread at a time. */
+__global__ void __launch_bounds__(THREADS) occupy_halves(const uint32_t *counts, float *weight, float *tsdf, uint64_t n, tally *told, tally *host)
+{
+    uint64_t first = 4 * ((uint64_t)blockIdx.x * AT_A_TIME * THREADS + threadIdx.x);
+    uint32_t kept = 0;
+    uint2 c[AT_A_TIME];
+
+#pragma unroll
+    for (int k = 0; k < AT_A_TIME; k++)
+        c[k] = first + 4 * k * THREADS < n ? *(const uint2 *)(counts + (first + 4 * k * THREADS) / 2) : make_uint2(0, 0);
+#pragma unroll
+    for (int k = 0; k < AT_A_TIME; k++)
+        if (first + 4 * k * THREADS < n)
+            kept += give_cells(c[k], first + 4 * k * THREADS, n, weight, tsdf);
+    tell_kept(kept, told, host);
+}
+
+/* A part of the grid a block. */
+__global__ void __launch_bounds__(DEALERS) settle(shares from, uint64_t n, float *weight, float *tsdf, tally *told, tally *host)
+{
+    extern __shared__ uint32_t count[];
+
+    tell_kept(settle_part(from, count, n, weight, tsdf), told, host);
+}
+
+/* Looks at four points that follow each other, a thread: host->done becomes how many change their cell more often than not. */
+__global__ void __launch_bounds__(THREADS) look(const __grid_constant__ grid g, const float *xyz, uint64_t n, tally *host)
+{
+    uint64_t last = 0;
+    float x[EACH][3];
+    uint32_t changes = 0;
+
+    load_points(xyz, n / EACH * threadIdx.x / THREADS * EACH, n, x);
+    for (int k = 0; k < EACH; k++) {
+        uint32_t cell[3];
+        uint64_t c = cell_of(g, x[k], cell) ? voxel_number(&g.p, cell) : ~0ull;
+
+        changes += k && c != last;
+        last = c;
+    }
+    int many = __syncthreads_count(changes > EACH / 2);
+
+    if (threadIdx.x == 0)
+        host->done = (uint32_t)many;
+}
+
+/* Counts of n cells in 16 bits, room for four at a time, and what was counted; all 0. */
+struct halves {
+    uint32_t *counts;
+    tally *told;
+};
+
+int take_halves(struct recon_ctx *ctx, Scratch &scratch, uint64_t n, halves *ret)
+{
+    uint64_t words = (n + 3) / 4 * 2;
+
+    ret->counts = scratch.take<uint32_t>(words + sizeof(tally) / 4);
+    ret->told = (tally *)(ret->counts + words);
+    return ret->counts ? cuda_ok(ctx, cudaMemsetAsync(ret->counts, 0, 4 * words + sizeof(tally), cuda_stream(ctx)), "cudaMemset") : -1;
+}
+
+/* In 16 bits a cell. A cell whose bits overflow loses 2^16 points, of which the next one may gain one: then fewer are kept than were
+ * given. host tells both. */
+int dense_halves(struct recon_ctx *ctx, const grid &g, const struct recon_points *in, uint64_t n, const halves &h, struct recon_volume *v, tally *host)
+{
+    cudaStream_t queue = cuda_stream(ctx);
+    unsigned markers = blocks_of(in->n + 1, THREADS * EACH), blocks = blocks_of(n, 4 * AT_A_TIME * THREADS);
+
+    mark_halves<<<markers, THREADS, 0, queue>>>(g, in->xyz, in->n, h.counts, h.told);
+    if (cuda_launched(ctx, "points into cells") || !(v->weight = (float *)cuda_alloc(ctx, 4 * n)) || !(v->tsdf = (float *)cuda_alloc(ctx, 4 * n)))
+        return -1;
+    occupy_halves<<<blocks, THREADS, 0, queue>>>(h.counts, v->weight, v->tsdf, n, h.told, host);
+    return cuda_launched(ctx, "points into cells") || cuda_device.sync(ctx) ? -1 : 0;
+}
+
+/* Points in no order, dealt out by parts of the grid. */
+int dense_dealt(struct recon_ctx *ctx, const grid &g, const struct recon_points *in, uint64_t n, struct recon_volume *v, tally *host)
+{
+    Scratch scratch(ctx);
+    cudaStream_t queue = cuda_stream(ctx);
+    shares s = shares_of(in->n, n);
+    tally *told = scratch.take<tally>(1);
+
+    s.local = scratch.take<uint16_t>((uint64_t)s.blocks * s.room);
+    s.share = scratch.take<uint32_t>((uint64_t)s.blocks * s.parts);
+    if (!told || !s.local || !s.share || cuda_ok(ctx, cudaMemsetAsync(told, 0, sizeof(*told), queue), "cudaMemset") ||
+        cuda_ok(ctx, cudaFuncSetAttribute(settle, cudaFuncAttributeMaxDynamicSharedMemorySize, 2 * PART), "cudaFuncSetAttribute"))
+        return -1;
+    deal<<<s.blocks, DEALERS, 0, queue>>>(g, in->xyz, in->n, s, told);
+    if (cuda_launched(ctx, "points into cells") || !(v->weight = (float *)cuda_alloc(ctx, 4 * n)) || !(v->tsdf = (float *)cuda_alloc(ctx, 4 * n)))
+        return -1;
+    settle<<<s.parts, DEALERS, 2 * PART, queue>>>(s, n, v->weight, v->tsdf, told, host);
+    return cuda_launched(ctx, "points into cells") || cuda_device.sync(ctx) ? -1 : 0;
+}
+
+int dense_floats(struct recon_ctx *ctx, const grid &g, const struct recon_points *in, uint64_t n, struct recon_volume *v, tally *host)
+{
+    Scratch scratch(ctx);
+    cudaStream_t queue = cuda_stream(ctx);
+    unsigned markers = blocks_of(in->n + 1, THREADS * EACH), blocks = blocks_of(n, THREADS * 4);
+    tally *told = scratch.take<tally>(1);
+
+    if (!told || (!v->weight && !(v->weight = (float *)cuda_alloc(ctx, 4 * n))) || (!v->tsdf && !(v->tsdf = (float *)cuda_alloc(ctx, 4 * n))) ||
+        cuda_ok(ctx, cudaMemsetAsync(v->weight, 0, 4 * n, queue), "cudaMemset") || cuda_ok(ctx, cudaMemsetAsync(told, 0, sizeof(*told), queue), "cudaMemset"))
+        return -1;
+    mark_floats<<<markers, THREADS, 0, queue>>>(g, in->xyz, in->n, v->weight, told);
+    occupy<<<blocks, THREADS, 0, queue>>>(v->weight, v->tsdf, n, told, host);
+    return cuda_launched(ctx, "points into cells") || cuda_device.sync(ctx) ? -1 : 0;
+}
+
+/* 1: the points that follow each other are seldom of one cell; 0; -1 after fail(). The device goes on with zeroing counts meanwhile. */
+int in_no_order(struct recon_ctx *ctx, const grid &g, const struct recon_points *in, Scratch &scratch, uint64_t n, halves *h, tally *host)
+{
+    cudaStream_t queue = cuda_stream(ctx);
+    cudaEvent_t looked;
+    int rc;
+
+    if (cuda_ok(ctx, cudaEventCreateWithFlags(&looked, cudaEventDisableTiming), "cudaEventCreate"))
+        return -1;
+    look<<<1, THREADS, 0, queue>>>(g, in->xyz, in->n, host);
+    rc = cuda_launched(ctx, "points into cells") || cuda_ok(ctx, cudaEventRecord(looked, queue), "cudaEventRecord") ||
+         take_halves(ctx, scratch, n, h) || cuda_ok(ctx, cudaEventSynchronize(looked), "points into cells");
+    cudaEventDestroy(looked);
+    return rc ? -1 : host->done > THREADS / 2;
+}
+
+/* Many cells, and how many points were given and kept. */
+int dense_many(struct recon_ctx *ctx, const grid &g, const struct recon_points *in, uint64_t n, struct recon_volume *v, tally *host)
+{
+    Scratch scratch(ctx);
+    halves h = { nullptr, nullptr };
+    int scattered = may_deal(in->n, n) ? in_no_order(ctx, g, in, scratch, n, &h, host) : take_halves(ctx, scratch, n, &h);
+
+    if (scattered)
+        return scattered < 0 ? -1 : dense_dealt(ctx, g, in, n, v, host);
+    return dense_halves(ctx, g, in, n, h, v, host);
+}
+
 int dense(struct recon_ctx *ctx, const grid &g, const struct recon_points *in, struct recon_volume *v)
 {
-    uint64_t n = (uint64_t)g.p.dim[0] * g.p.dim[1] * g.p.dim[2];
-    cudaStream_t queue = cuda_stream(ctx);
-    unsigned blocks = blocks_of(in->n + 1, THREADS * EACH);
-    Scratch scratch(ctx);
-    uint32_t *any = scratch.take<uint32_t>(1), *told = (uint32_t *)cuda_pinned(ctx, 4);
+    uint64_t n = (uint64_t)g.p.dim[0] * g.p.dim[1] * g.p.dim[2], room = cuda_memory_free(ctx);
+    bool many = n > MANY_CELLS && n < UINT32_MAX && dense_bytes(in->n, n) <= room / 10 * 9;
+    tally *told = (tally *)cuda_pinned(ctx, sizeof(*told));
 
     v->place = RECON_DEVICE;
     v->voxel = v->truncation = g.p.voxel;
@@ -151,21 +290,17 @@ int dense(struct recon_ctx *ctx, const grid &g, const struct recon_points *in, s
         v->dim[i] = g.p.dim[i];
         v->origin[i] = g.p.origin[i] + g.p.center[i];
     }
-    if (!any || !told || plan_volume_fits(ctx, g.p.dim, 8 * n, cuda_memory_free(ctx), "device") || !(v->weight = (float *)cuda_alloc(ctx, 4 * n)) ||
-        !(v->tsdf = (float *)cuda_alloc(ctx, 4 * n)) || cuda_ok(ctx, cudaMemsetAsync(any, 0, 4, queue), "cudaMemset") ||
-        cuda_ok(ctx, cudaMemsetAsync(v->weight, 0, 4 * n, queue), "cudaMemset"))
+    if (!told || plan_volume_fits(ctx, g.p.dim, 8 * n, room, "device") || (many && dense_many(ctx, g, in, n, v, told)))
         return -1;
-    mark<<<blocks, THREADS, 0, queue>>>(g, in->xyz, in->n, v->weight, any);
-    occupy<<<blocks_of(n, THREADS * 4), THREADS, 0, queue>>>(v->weight, v->tsdf, n, any, told);
-    if (cuda_launched(ctx, "points into cells") || cuda_ok(ctx, cudaStreamSynchronize(queue), "points into cells"))
+    if ((!many || told->given != told->kept) && dense_floats(ctx, g, in, n, v, told))
         return -1;
-    return *told ? 0 : voxelize_none(ctx, in);
+    return told->given ? 0 : voxelize_none(ctx, in);
 }
 
 /* ---- sparse ---- */
 
 /* How many cells each point has; given their sums, the cells. */
-__global__ void __launch_bounds__(THREADS) cells(grid g, const float *xyz, uint64_t n, uint64_t *sum, uint64_t *number)
+__global__ void __launch_bounds__(THREADS) cells(const __grid_constant__ grid g, const float *xyz, uint64_t n, uint64_t *sum, uint64_t *number)
 {
     uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x, k = 0;
 
@@ -239,8 +374,7 @@ int plan_of(struct recon_ctx *ctx, const struct recon_points *in, const struct r
 
     if ((!given && cuda_box(ctx, in->xyz, in->n, low, high)) || voxel_plan_box(ctx, low, high, p, &g->p))
         return -1;
-    for (int i = 0; i < 3; i++)
-        g->by[i] = meaning == VOXELIZE_KAOLIN ? (g->p.dim[i] - 1) / g->p.scale : 1 / g->p.voxel;
+    find_by_floats(g);
     return 0;
 }
 
@@ -248,7 +382,7 @@ void to_device(const struct recon_points *in, const struct recon_value *p, struc
 {
     uint64_t cells = cost->host_bytes > 4096 ? (cost->host_bytes - 4096) / 8 : 0, each = p[VOXELIZE_MEANING].i == VOXELIZE_KAOLIN_01 ? 27 : 1;
 
-    cost->device_bytes = p[VOXELIZE_FORM].i != VOXELIZE_SPARSE ? 8 * cells + 4096 : in->n * (8 + 44 * each) + (16 << 20);
+    cost->device_bytes = p[VOXELIZE_FORM].i != VOXELIZE_SPARSE ? dense_bytes(in->n, cells) : in->n * (8 + 44 * each) + (16 << 20);
     cost->host_bytes = 0;
 }
 

@@ -99,27 +99,28 @@ unsigned few(uint64_t n)
 
 } // namespace
 
-int cuda_mesh_copy(struct recon_ctx *ctx, const struct recon_mesh *m, struct recon_mesh *ret)
+int cuda_mesh_share(struct recon_ctx *ctx, const struct recon_mesh *m, bool places, struct recon_mesh *ret)
 {
-    struct recon_mesh from = *m;
+    struct recon_mesh all = *m, shared = {};
     struct recon_array a[RECON_ARRAYS_MAX], b[RECON_ARRAYS_MAX];
     int n, rc = 0;
 
-    from.normals = from.corner_normal = nullptr;
-    from.normal_index = nullptr;
-    n = recon_slot_arrays(RECON_MESH, &from, a);
-    recon_slot_arrays(RECON_MESH, ret, b);
-    ret->place = RECON_DEVICE;
-    ret->vertices = m->vertices;
-    ret->faces = m->faces;
-    ret->uvs = m->uvs;
-    ret->uv_down = m->uv_down;
-    ret->extra_bytes = m->extra_bytes;
+    all.normals = all.corner_normal = nullptr;
+    all.normal_index = nullptr;
+    if (!places)
+        all.xyz = nullptr;
+    n = recon_slot_arrays(RECON_MESH, &all, a);
+    recon_slot_arrays(RECON_MESH, &shared, b);
+    shared.place = RECON_DEVICE;
+    shared.vertices = m->vertices;
+    shared.faces = m->faces;
+    shared.uvs = m->uvs;
+    shared.uv_down = m->uv_down;
+    shared.extra_bytes = m->extra_bytes;
     for (int i = 0; i < n && rc == 0; i++)
-        if (*a[i].at && !(*b[i].at = cuda_alloc(ctx, a[i].bytes)))
-            rc = -1;
-        else if (a[i].bytes)
-            rc = cuda_ok(ctx, cudaMemcpyAsync(*b[i].at, *a[i].at, a[i].bytes, cudaMemcpyDeviceToDevice, cuda_stream(ctx)), "copy of a mesh");
+        if ((rc = cuda_share(ctx, *a[i].at)) == 0)
+            *b[i].at = *a[i].at;
+    *ret = shared;
     return rc;
 }
 

@@ -5,8 +5,8 @@
 #include "cuda.cuh"
 #include "kernels/mesh_rows.h"
 
-/* A copy of all but normals, those of corners too. Into an empty slot. */
-int cuda_mesh_copy(struct recon_ctx *ctx, const struct recon_mesh *m, struct recon_mesh *ret);
+/* The arrays of m in a further slot, an empty one: all but normals, those of corners too, and xyz without places. */
+int cuda_mesh_share(struct recon_ctx *ctx, const struct recon_mesh *m, bool places, struct recon_mesh *ret);
 /* The chosen points in their order, normals and colours with them; numbers on the device. Into an empty slot. */
 int cuda_points_take(struct recon_ctx *ctx, const struct recon_points *p, const uint32_t *chosen, uint64_t n, struct recon_points *ret);
 /* Low and high corner of n points, 12 bytes a point; waits. Infinite when there are none; coordinates that are no number

@@ -8,7 +8,8 @@ for f in "$src"/lib/kernels/cuda/*.cu; do
     n=$(basename "$f" .cu)
     # a launch is one call of a template; a kernel's address is no object's in standard C++
     { echo '#include "fake_cuda.h"'; tr '\n' '\001' <"$f" | sed -E \
-        's/([A-Za-z_]+(<[A-Za-z0-9_]+>)?)<<<([^>]*), ([^,>]*), 0, ([^;]*)>>>\(([^;]*)\);/fake_launch(\1, \3, \4, \6);/g
+        's/([A-Za-z_]+(<[A-Za-z0-9_]+>)?)<<<([^>]*), ([^,>]*), [^,>]*, ([^;]*)>>>\(([^;]*)\);/fake_launch(\1, \3, \4, \6);/g
+         s/extern __shared__ ([a-z0-9_]+) ([a-z]+)\[\];/static \1 \2[1 << 16];/g
          s/cudaFuncGetAttributes\(&a, nothing\)/cudaFuncGetAttributes(\&a, (const void *)nothing)/' | tr '\001' '\n'; } >"$work/$n.cc"
     ${CXX:-c++} -std=c++17 -O1 -ffp-contract=off -fPIC -w -I"$here" -I"$src/lib/kernels/cuda" -I"$src/lib" \
         -I"$src/lib/kernels/include" -I"$build" -I"$cuda/include" -c -o "$work/$n.o" "$work/$n.cc" || exit 1

@@ -46,6 +46,7 @@ template <typename J> cudaError_t cudaLaunchCooperativeKernel(void (*f)(J, unsig
     fake_run(grid, block, [=] { f(*(J *)a[0], *(unsigned *)a[1], *(unsigned *)a[2]); });
     return cudaSuccess;
 }
+#define cudaFuncSetAttribute(...) cudaSuccess /* more shared memory than is taken without asking */
 #define fake_launch(F, GRID, BLOCK, ...) fake_run(GRID, BLOCK, [=] { F(__VA_ARGS__); })
 
 static inline void __syncthreads()
@@ -133,6 +134,10 @@ static inline float __uint_as_float(unsigned u)
     memcpy(&f, &u, 4);
     return f;
 }
+static inline double rsqrt(double v) /* within 1 ulp on a device */
+{
+    return 1 / sqrt(v);
+}
 static inline float __frcp_rn(float v)
 {
     return 1.0f / v;
@@ -141,9 +146,12 @@ static inline float __fdividef(float a, float b) /* within 2 ulp on a device */
 {
     return a / b * 1.0000001f;
 }
-static inline float __ldcs(const float *p)
+template <typename T> static inline T __ldcs(const T *p)
 {
     return *p;
+}
+static inline void __threadfence()
+{
 }
 static inline void __nanosleep(unsigned)
 {

@@ -9,7 +9,8 @@
  *   Triangles are counter-clockwise seen from outside.
  *
  * Every array of a slot lives in one place: the host's memory or a device's. Arrays come from the context's
- * allocator (recon_ctx.host->alloc or the module's device->alloc) and are released by the runner.
+ * allocator (recon_ctx.host->alloc or the module's device->alloc) and are released by the runner. A device's module may
+ * let slots hold one array together; its device->free then counts. No kernel writes to an array of its inputs.
  */
 #ifndef RECON_DATA_H
 #define RECON_DATA_H
