@@ -116,7 +116,7 @@ void simplify_cost(const struct recon_mesh *m, const struct recon_value *p, uint
     uint64_t finding = greatest(4 * v + 12 * f + topo_bytes(v, f), face + 48 * f + 64);
     uint64_t pairing = face + 24 * f + 4 * edges + v + 64;
     uint64_t working = face + 4 * edges + (1 + 64 + 3) * v;              /* a line of the cache, a state, a colour a vertex */
-    uint64_t rounds = p[MESH_SIMPLIFY_METHOD].i == MESH_SIMPLIFY_ROUNDS ? 4 * edges + 8 * v + 4 * v + 192 : 0;
+    uint64_t rounds = p[MESH_SIMPLIFY_METHOD].i == MESH_SIMPLIFY_ROUNDS ? 12 * v + 128 : 0;
 
     cost->host_bytes = greatest(greatest(sorting, finding), greatest(pairing, working + greatest(edges + 64 + rounds, 15 * v + 12 * f))) + 4096;
     cost->moved_bytes = 100 * v + 100 * f;

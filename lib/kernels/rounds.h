@@ -1,9 +1,8 @@
-/* kernels/rounds.h - mesh.simplify by rounds, for every device. In a round each due edge is looked at against the mesh as it stands at
- * its beginning; those that may go claim both ends by a key, and an edge whose key is the least among those of all edges that end at
- * its ends or at vertices in a face with them goes. Two that go have no face in common, and a collapse reads and changes nothing but
- * the faces at its ends, those faces' vertices and their edges at its ends: the order in which they go, and by how many threads,
- * changes nothing, and each leaves the others as valid as they were. A round in which some edge may go takes at least one, the one of
- * the least key.
+/* kernels/rounds.h - mesh.simplify by rounds, for every device. In a round each due edge claims both its ends by a key. An edge whose
+ * key is the least among those of all edges that end at its ends or at vertices in a face with them is chosen: it goes, or waits for
+ * a change at one of its ends where it may not. Two that are chosen have no face in common, and a collapse reads and changes nothing but
+ * the faces at its ends, those faces' vertices and its edges there: the order in which they go, and by how many threads, changes
+ * nothing, and each leaves the others as valid as they were. Each round with a due edge chooses at least one, that of the least key.
  *
  * A corner is 4 * face + 0, 1 or 2; corner i of a face lies at its vertex v[i], where its edge e[i] to the next corner begins. A
  * vertex has the list of its corners; corners of faces that went stay in it until it is the vertex of a collapse. C and C++. */
@@ -24,14 +23,14 @@ struct corner_face {
 
 struct corner_vertex { /* a line of the cache */
     struct quadric q; /* mark and head stand behind three floats that are read as four */
-    uint32_t mark; /* of the last link looked at; by rounds: the last round in which a face here changed */
+    uint32_t mark; /* of the last link looked at */
     float xyz[3];  /* scaled */
     uint32_t head; /* first corner */
 };
 
 enum { VERTEX_FREE, VERTEX_LOCKED, VERTEX_MOVED };
-/* An edge's level is that of its error when it was last looked at. EDGE_OUT is added while it waits for a change at one of its
- * ends, since it could not go; EDGE_NEVER: between two locked vertices, or gone. */
+/* An edge's level is that of its error when it was last looked at, by rounds always that of its error. EDGE_OUT is added while it
+ * waits for a change at one of its ends, since it could not go; EDGE_NEVER: between two locked vertices, or gone. */
 enum { EDGE_OUT = 128, EDGE_NEVER = 255 };
 
 struct rounds {
@@ -40,7 +39,6 @@ struct rounds {
     uint8_t *state, *rgb; /* of a vertex; rgb: or NULL */
     uint32_t *corner;     /* of an edge: a corner where it begins */
     uint8_t *level;
-    uint32_t *checked;    /* of an edge: the round in which it was found that it may go, 0: in none */
     uint64_t *claim;      /* of a vertex: the least key of an edge that ends there */
     float most;           /* square of max_error, scaled; 0: any */
 };
@@ -75,11 +73,11 @@ KERN_HD uint64_t round_due(uint64_t levels, uint8_t level)
     return ((0x80u + level) * 0x0101010101010101u - (levels & 0x7f7f7f7f7f7f7f7fu)) & ~levels & 0x8080808080808080u;
 }
 
-/* The levels are gone through upwards. A level ends when no edge of it may go, or when a round took less than one in 64 of the
- * vertices that were left: what is due then is taken with the next. */
-KERN_HD bool round_few(uint64_t went, uint64_t vertices)
+/* The levels are gone through upwards. A level ends when a round chose fewer edges than one in 64 of the vertices that are left: what
+ * is due then is taken with the next. */
+KERN_HD bool round_few(uint64_t chosen, uint64_t vertices)
 {
-    return went * 64 < vertices;
+    return chosen * 64 < vertices;
 }
 
 
@@ -193,26 +191,6 @@ KERN_HD bool round_may(const struct rounds *r, const struct collapse *c)
     return true;
 }
 
-/* A due edge: whether it may go. What was found holds until a face at one of its ends changes. */
-KERN_HD bool round_goes(const struct rounds *r, uint32_t e, uint8_t level, uint32_t round)
-{
-    struct collapse c;
-
-    round_ends(r, e, &c.low, &c.high);
-    if (r->checked[e] > r->vertex[c.low].mark && r->checked[e] > r->vertex[c.high].mark)
-        return true;
-    round_look(r, e, &c);
-    r->level[e] = c.never ? (uint8_t)EDGE_NEVER : c.level;
-    if (c.never || c.level > level)
-        return false;
-    if (!round_may(r, &c)) {
-        r->level[e] = (uint8_t)(c.level | EDGE_OUT);
-        return false;
-    }
-    r->checked[e] = round;
-    return true;
-}
-
 /* Whether no edge of a lower key ends at v or a neighbour. */
 KERN_HD bool round_least(const struct rounds *r, uint32_t v, uint64_t key)
 {
@@ -225,13 +203,35 @@ KERN_HD bool round_least(const struct rounds *r, uint32_t v, uint64_t key)
     return true;
 }
 
-KERN_HD bool round_wins(const struct rounds *r, uint32_t e, uint32_t round)
+KERN_HD bool round_chosen(const struct rounds *r, uint32_t e, uint32_t round)
 {
     uint64_t key = round_key(round, e);
     uint32_t low, high;
 
     round_ends(r, e, &low, &high);
     return r->claim[low] == key && r->claim[high] == key && round_least(r, low, key) && round_least(r, high, key);
+}
+
+/* A chosen edge: whether it goes; else it waits. */
+KERN_HD bool round_goes(const struct rounds *r, uint32_t e)
+{
+    struct collapse c;
+    bool may;
+
+    round_look(r, e, &c);
+    may = round_may(r, &c);
+    if (!may)
+        r->level[e] = (uint8_t)(c.level | EDGE_OUT);
+    return may;
+}
+
+/* The level of an edge whose ends changed; it waits no more. */
+KERN_HD void round_level(const struct rounds *r, uint32_t e)
+{
+    struct collapse c;
+
+    round_look(r, e, &c);
+    r->level[e] = c.never ? (uint8_t)EDGE_NEVER : c.level;
 }
 
 /* ---- a collapse ---- */
@@ -254,12 +254,6 @@ KERN_HD void round_sides(const struct rounds *r, const struct collapse *c, struc
             s->drop[n++] = f->e[f->v[j] == c->keep ? k : i];
         }
     }
-}
-
-KERN_HD void round_touch(const struct rounds *r, uint32_t edge)
-{
-    if (r->level[edge] >= EDGE_OUT && r->level[edge] != EDGE_NEVER)
-        r->level[edge] &= 127;
 }
 
 /* an edge with each end and a third vertex become one: that of the higher level, which is nearer to what it costs now */
@@ -292,7 +286,6 @@ KERN_HD void round_rename(const struct rounds *r, uint32_t h, uint32_t i, const 
 KERN_HD uint32_t *round_take(const struct rounds *r, uint32_t v, uint32_t keep, uint32_t other, const uint32_t was[2], const uint32_t is[2])
 {
     uint32_t *at = &r->vertex[v].head;
-    bool locked = r->state[v] == VERTEX_LOCKED;
 
     while (*at != NO_CORNER) {
         struct corner_face *f = &r->face[*at >> 2];
@@ -306,29 +299,20 @@ KERN_HD uint32_t *round_take(const struct rounds *r, uint32_t v, uint32_t keep, 
         f->v[i] = keep;
         round_rename(r, h, i, was, is);
         round_rename(r, h, k, was, is);
-        round_touch(r, f->e[i]); /* where its fan is closed each edge begins once */
-        if (locked)
-            round_touch(r, f->e[k]);
         at = &f->next[i];
     }
     return at;
 }
 
-#ifdef __CUDACC__
-#define ROUND_SET(at, value) ((at) = (value))
-#else
-#define ROUND_SET(at, value) __atomic_store_n(&(at), value, __ATOMIC_RELAXED)
-#endif
-
-/* faces at v changed: several that go may tell the same vertex, the same thing */
-KERN_HD void round_tell(const struct rounds *r, uint32_t v, uint32_t round)
+/* edges at v, which moved; where its fan is closed each begins there once */
+KERN_HD void round_relevel(const struct rounds *r, uint32_t v)
 {
-    r->vertex[v].mark = round;
-    for ROUND_CORNERS (r, v, h) {
-        const struct corner_face *f = &r->face[h >> 2];
+    bool locked = r->state[v] == VERTEX_LOCKED;
 
-        ROUND_SET(r->vertex[f->v[CORNER_NEXT(h & 3)]].mark, round);
-        ROUND_SET(r->vertex[f->v[CORNER_PREV(h & 3)]].mark, round);
+    for ROUND_CORNERS (r, v, h) {
+        round_level(r, r->face[h >> 2].e[h & 3]);
+        if (locked)
+            round_level(r, r->face[h >> 2].e[CORNER_PREV(h & 3)]);
     }
 }
 
@@ -354,8 +338,8 @@ KERN_HD void round_move(const struct rounds *r, const struct collapse *c)
         }
 }
 
-/* An edge that wins: two faces and a vertex go. */
-KERN_HD void round_collapse(const struct rounds *r, uint32_t e, uint32_t round)
+/* An edge that goes: two faces and a vertex go with it. */
+KERN_HD void round_collapse(const struct rounds *r, uint32_t e)
 {
     struct collapse c;
     struct round_sides s;
@@ -369,11 +353,9 @@ KERN_HD void round_collapse(const struct rounds *r, uint32_t e, uint32_t round)
         is[k] = round_merge(r, s.keep[k], s.drop[k]);
     round_take(r, c.drop, c.keep, c.keep, s.drop, is);
     end = round_take(r, c.keep, c.keep, c.drop, s.keep, is);
-    round_touch(r, is[0]);
-    round_touch(r, is[1]);
     *end = r->vertex[c.drop].head;
     r->vertex[c.drop].head = NO_CORNER;
-    round_tell(r, c.keep, round);
+    round_relevel(r, c.keep);
 }
 
 KERN_END

@@ -1,5 +1,5 @@
-/* mesh.simplify by rounds, see rounds.h. Passes over the edges' levels, shared by threads in pieces: which edges may go, whose claims
- * hold, and the collapses. */
+/* mesh.simplify by rounds, see rounds.h. Passes over the edges' levels, shared by threads in pieces: claims, what they choose, and
+ * collapses. */
 #include "config.h"
 #include <stdlib.h>
 #include "kernels/cpu/simplify.h"
@@ -9,7 +9,7 @@ enum { PIECE = 4096, MANY = 4096 }; /* edges of a piece, and that are worth the 
 struct running {
     struct simplify *s;
     struct rounds r;
-    uint32_t *winner;
+    uint32_t *goes;
     uint64_t pieces;
     uint32_t round;
     uint8_t level;
@@ -28,7 +28,8 @@ static void claim(uint64_t *at, uint64_t key)
         ;
 }
 
-static uint64_t look(struct running *x)
+/* each due edge at both its ends */
+static uint64_t claim_all(struct running *x)
 {
     uint64_t n = 0;
 
@@ -38,8 +39,6 @@ static uint64_t look(struct running *x)
             uint64_t key = round_key(x->round, (uint32_t)e);
             uint32_t low, high;
 
-            if (!round_goes(&x->r, (uint32_t)e, x->level, x->round))
-                continue;
             round_ends(&x->r, (uint32_t)e, &low, &high);
             claim(&x->r.claim[low], key);
             claim(&x->r.claim[high], key);
@@ -48,16 +47,21 @@ static uint64_t look(struct running *x)
     return n;
 }
 
-static uint64_t find_winners(struct running *x, uint64_t of)
+/* Of as many due edges how many are chosen, and those of them that go. */
+static uint64_t choose(struct running *x, uint64_t due, uint64_t *ret_go)
 {
-    uint64_t n = 0;
+    uint64_t n = 0, chosen = 0;
 
-#pragma omp parallel for num_threads(x->s->ctx->threads) schedule(dynamic, 1) if (of > MANY)
+#pragma omp parallel for num_threads(x->s->ctx->threads) schedule(dynamic, 1) reduction(+ : chosen) if (due > MANY)
     for (uint64_t piece = 0; piece < x->pieces; piece++)
         for EACH_DUE (x, piece, e)
-            if (round_wins(&x->r, (uint32_t)e, x->round))
-                x->winner[__atomic_fetch_add(&n, 1, __ATOMIC_RELAXED)] = (uint32_t)e;
-    return n;
+            if (round_chosen(&x->r, (uint32_t)e, x->round)) {
+                chosen++;
+                if (round_goes(&x->r, (uint32_t)e))
+                    x->goes[__atomic_fetch_add(&n, 1, __ATOMIC_RELAXED)] = (uint32_t)e;
+            }
+    *ret_go = n;
+    return chosen;
 }
 
 static int by_number(const void *a, const void *b)
@@ -71,7 +75,7 @@ static void collapse(struct running *x, uint64_t n)
 {
 #pragma omp parallel for num_threads(x->s->ctx->threads) schedule(static) if (n > MANY / 8)
     for (uint64_t i = 0; i < n; i++)
-        round_collapse(&x->r, x->winner[i], x->round);
+        round_collapse(&x->r, x->goes[i]);
     x->s->faces -= 2 * n;
     x->s->vertices -= n;
 }
@@ -94,11 +98,9 @@ static void turn(struct running *x, const struct recon_value *p, bool *ret_next)
 
     if ((++x->round & (ROUND_WRAP - 1)) == 0)
         memset(x->r.claim, 0xff, 8 * x->s->in->vertices);
-    n = look(x);
-    n = n ? find_winners(x, n) : 0;
-    *ret_next = n == 0 || round_few(n, x->s->vertices);
+    *ret_next = round_few(choose(x, claim_all(x), &n), x->s->vertices);
     if (n > wanted) {
-        qsort(x->winner, n, sizeof(*x->winner), by_number);
+        qsort(x->goes, n, sizeof(*x->goes), by_number);
         n = wanted;
     }
     collapse(x, n);
@@ -132,13 +134,11 @@ int simplify_rounds(struct simplify *s, const struct recon_value *p)
                                 .most = s->most } };
     int rc = -1;
 
-    if ((x.r.checked = host->alloc(s->ctx, 4 * s->edges)) && (x.r.claim = host->alloc(s->ctx, 8 * v)) && (x.winner = host->alloc(s->ctx, 4 * v))) {
-        memset(x.r.checked, 0, 4 * s->edges);
+    if ((x.r.claim = host->alloc(s->ctx, 8 * v)) && (x.goes = host->alloc(s->ctx, 4 * v))) {
         memset(x.r.claim, 0xff, 8 * v);
         rc = go(&x, p);
     }
-    host->free(s->ctx, x.r.checked);
     host->free(s->ctx, x.r.claim);
-    host->free(s->ctx, x.winner);
+    host->free(s->ctx, x.goes);
     return rc;
 }

@@ -1,5 +1,5 @@
-/* mesh.simplify by rounds on the device, see rounds.h. A round is three kernels: edges that may go claim their ends, those whose claims
- * hold are listed, and collapse; the host reads how many there were. Edges of the level are few among all, so a block lists those of its
+/* mesh.simplify by rounds on the device, see rounds.h. A round is three kernels: due edges claim their ends, those whose claims hold
+ * and that may go are listed, and collapse; the host reads how many there were. Edges of the level are few among all, so a block lists those of its
  * eight edges a thread before it looks at them. */
 #include "simplify.cuh"
 
@@ -11,14 +11,14 @@ namespace {
 
 enum { THREADS = 128, SHARE = 8 * THREADS /* edges of a block */, BLOCKS = 132 * 16 };
 
-/* what the host reads after a round */
+/* what the host reads after a round: edges that were chosen, and of them those that go */
 struct told {
-    uint32_t may, went;
+    uint32_t chosen, go;
 };
 
 struct running {
     struct cuda_simplify *s;
-    uint32_t *winner;
+    uint32_t *goes;
     struct told *told;
     uint32_t *least; /* levels: above one, and of all */
     uint32_t round;
@@ -45,69 +45,65 @@ __device__ void list_due(const struct rounds &r, uint64_t edges, uint8_t level, 
     __syncthreads();
 }
 
-__global__ void __launch_bounds__(THREADS) look(struct rounds r, uint64_t edges, uint8_t level, uint32_t round, struct told *told)
+__global__ void __launch_bounds__(THREADS) claim(struct rounds r, uint64_t edges, uint8_t level, uint32_t round)
 {
     __shared__ uint16_t list[SHARE];
-    __shared__ uint32_t n, may;
-    uint32_t mine = 0, low, high;
+    __shared__ uint32_t n;
 
-    if (threadIdx.x == 0)
-        may = 0;
     list_due(r, edges, level, list, &n);
     for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
-        uint32_t e = blockIdx.x * SHARE + list[i];
+        uint32_t e = blockIdx.x * SHARE + list[i], low, high;
+        unsigned long long key = round_key(round, e);
 
-        if (!round_goes(&r, e, level, round))
-            continue;
         round_ends(&r, e, &low, &high);
-        atomicMin((unsigned long long *)&r.claim[low], (unsigned long long)round_key(round, e));
-        atomicMin((unsigned long long *)&r.claim[high], (unsigned long long)round_key(round, e));
-        mine++;
+        atomicMin((unsigned long long *)&r.claim[low], key);
+        atomicMin((unsigned long long *)&r.claim[high], key);
     }
-    if (mine)
-        atomicAdd(&may, mine);
-    __syncthreads();
-    if (threadIdx.x == 0 && may)
-        atomicAdd(&told->may, may);
 }
 
-/* After look every due edge may go. */
-__global__ void __launch_bounds__(THREADS) find_winners(struct rounds r, uint64_t edges, uint8_t level, uint32_t round, uint32_t *winner, struct told *told)
+/* Edges that hold their claims are few among the due ones: the block lists them before it looks closer. */
+__global__ void __launch_bounds__(THREADS) choose(struct rounds r, uint64_t edges, uint8_t level, uint32_t round, uint32_t *goes, struct told *told)
 {
-    __shared__ uint16_t list[SHARE], won[SHARE];
-    __shared__ uint32_t n, wins, to;
+    __shared__ uint16_t list[SHARE], chosen[SHARE];
+    __shared__ uint32_t n, of, go, to;
 
     if (threadIdx.x == 0)
-        wins = 0;
+        of = go = 0;
     list_due(r, edges, level, list, &n);
     for (uint32_t i = threadIdx.x; i < n; i += THREADS)
-        if (round_wins(&r, blockIdx.x * SHARE + list[i], round))
-            won[atomicAdd(&wins, 1u)] = list[i];
+        if (round_chosen(&r, blockIdx.x * SHARE + list[i], round))
+            chosen[atomicAdd(&of, 1u)] = list[i];
     __syncthreads();
-    if (threadIdx.x == 0 && wins)
-        to = atomicAdd(&told->went, wins);
+    for (uint32_t i = threadIdx.x; i < of; i += THREADS)
+        if (round_goes(&r, blockIdx.x * SHARE + chosen[i]))
+            list[atomicAdd(&go, 1u)] = chosen[i]; /* which is read no more */
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < wins; i += THREADS)
-        winner[to + i] = blockIdx.x * SHARE + won[i];
+    if (threadIdx.x == 0 && of) {
+        atomicAdd(&told->chosen, of);
+        to = go ? atomicAdd(&told->go, go) : 0;
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < go; i += THREADS)
+        goes[to + i] = blockIdx.x * SHARE + list[i];
 }
 
-/* All that won, unless they are more than wanted. */
-__global__ void __launch_bounds__(THREADS) collapse(struct rounds r, uint32_t round, const uint32_t *winner, const struct told *told, uint64_t wanted)
+/* All that go, unless they are more than wanted. */
+__global__ void __launch_bounds__(THREADS) collapse(struct rounds r, const uint32_t *goes, const struct told *told, uint64_t wanted)
 {
-    uint32_t n = told->went;
+    uint32_t n = told->go;
 
     if (n > wanted)
         return;
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < n; i += gridDim.x * THREADS)
-        round_collapse(&r, winner[i], round);
+        round_collapse(&r, goes[i]);
 }
 
-__global__ void __launch_bounds__(THREADS) collapse_first(struct rounds r, uint32_t round, const uint32_t *winner, uint32_t n)
+__global__ void __launch_bounds__(THREADS) collapse_first(struct rounds r, const uint32_t *goes, uint32_t n)
 {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x;
 
     if (i < n)
-        round_collapse(&r, winner[i], round);
+        round_collapse(&r, goes[i]);
 }
 
 __global__ void __launch_bounds__(THREADS) find_least(const uint8_t *level, uint64_t edges, int above, uint32_t *least)
@@ -134,17 +130,17 @@ __global__ void __launch_bounds__(THREADS) find_least(const uint8_t *level, uint
         atomicMin(&least[threadIdx.x], best[threadIdx.x]);
 }
 
-/* More won than are wanted: the first by their numbers go. */
-int go_first(struct recon_ctx *ctx, struct running *x, uint32_t won, uint32_t wanted)
+/* Of more than are wanted the first by their numbers. */
+int go_first(struct recon_ctx *ctx, struct running *x, uint32_t of, uint32_t wanted)
 {
     Scratch meanwhile(ctx);
-    uint32_t *sorted = meanwhile.take<uint32_t>(won);
+    uint32_t *sorted = meanwhile.take<uint32_t>(of);
 
     if (!sorted || cuda_cub(ctx, meanwhile, "collapses", [&](void *room, size_t &size) {
-            return cub::DeviceRadixSort::SortKeys(room, size, x->winner, sorted, (uint64_t)won, 0, bits_of(x->s->edges), cuda_stream(ctx));
+            return cub::DeviceRadixSort::SortKeys(room, size, x->goes, sorted, (uint64_t)of, 0, bits_of(x->s->edges), cuda_stream(ctx));
         }))
         return -1;
-    collapse_first<<<blocks_of(wanted, THREADS), THREADS, 0, cuda_stream(ctx)>>>(x->s->r, x->round, sorted, wanted);
+    collapse_first<<<blocks_of(wanted, THREADS), THREADS, 0, cuda_stream(ctx)>>>(x->s->r, sorted, wanted);
     return cuda_launched(ctx, "collapses");
 }
 
@@ -161,14 +157,14 @@ int turn(struct recon_ctx *ctx, struct running *x, const struct recon_value *p, 
         return -1;
     if (cuda_ok(ctx, cudaMemsetAsync(x->told, 0, sizeof(*x->told), queue), "cudaMemset"))
         return -1;
-    look<<<blocks, THREADS, 0, queue>>>(s->r, s->edges, x->level, x->round, x->told);
-    find_winners<<<blocks, THREADS, 0, queue>>>(s->r, s->edges, x->level, x->round, x->winner, x->told);
-    collapse<<<few, THREADS, 0, queue>>>(s->r, x->round, x->winner, x->told, wanted);
+    claim<<<blocks, THREADS, 0, queue>>>(s->r, s->edges, x->level, x->round);
+    choose<<<blocks, THREADS, 0, queue>>>(s->r, s->edges, x->level, x->round, x->goes, x->told);
+    collapse<<<few, THREADS, 0, queue>>>(s->r, x->goes, x->told, wanted);
     if (cuda_launched(ctx, "collapses") || cuda_read(ctx, &told, x->told, 1))
         return -1;
-    *ret_next = told.went == 0 || round_few(told.went, s->vertices);
-    went = told.went < wanted ? told.went : wanted;
-    if (told.went > wanted && go_first(ctx, x, told.went, (uint32_t)wanted))
+    *ret_next = round_few(told.chosen, s->vertices);
+    went = told.go < wanted ? told.go : wanted;
+    if (told.go > wanted && go_first(ctx, x, told.go, (uint32_t)wanted))
         return -1;
     s->faces -= 2 * went;
     s->vertices -= went;
@@ -211,17 +207,15 @@ int rounds(struct recon_ctx *ctx, struct cuda_simplify *s, const struct recon_va
 {
     Scratch scratch(ctx);
     cudaStream_t queue = cuda_stream(ctx);
-    uint64_t v = s->in->vertices, e = s->edges;
+    uint64_t v = s->in->vertices;
     struct running x = {};
 
     x.s = s;
-    x.winner = scratch.take<uint32_t>(v);
+    x.goes = scratch.take<uint32_t>(v);
     x.told = scratch.take<struct told>(1);
     x.least = scratch.take<uint32_t>(2);
-    s->r.checked = scratch.take<uint32_t>(e);
     s->r.claim = scratch.take<uint64_t>(v);
-    if (!x.winner || !x.told || !x.least || !s->r.checked || !s->r.claim ||
-        cuda_ok(ctx, cudaMemsetAsync(s->r.checked, 0, 4 * e, queue), "cudaMemset") ||
+    if (!x.goes || !x.told || !x.least || !s->r.claim ||
         cuda_ok(ctx, cudaMemsetAsync(s->r.claim, 0xff, 8 * v, queue), "cudaMemset"))
         return -1;
     return go(ctx, &x, p);
@@ -315,7 +309,7 @@ int nothing_left(struct recon_ctx *ctx, struct recon_mesh *ret)
 void cost_of(const struct recon_mesh *m, const struct recon_value *p, uint64_t edges, struct recon_cost *cost)
 {
     uint64_t v = m->vertices, f = m->faces, prepare = cuda_simplify_prepare_bytes(v, f);
-    uint64_t stays = 36 * f + 72 * v + 5 * edges + 8, working = 16 * v + 4 * edges + (16 << 20), giving = 19 * v + 16 * f + (16 << 20);
+    uint64_t stays = 36 * f + 72 * v + 5 * edges + 8, working = 16 * v + (16 << 20), giving = 19 * v + 16 * f + (16 << 20);
 
     simplify_cost(m, p, edges, cost);
     cost->host_bytes = 0;

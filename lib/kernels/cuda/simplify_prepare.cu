@@ -151,7 +151,6 @@ __global__ void __launch_bounds__(THREADS) take_vertices(struct recon_mesh m, co
         if (r.rgb)
             r.rgb[3 * v + i] = m.rgb[from + i];
     }
-    r.vertex[v].mark = 0;
 }
 
 /* ---- corners of a vertex ---- */
@@ -227,12 +226,9 @@ __global__ void __launch_bounds__(THREADS) link_corners(struct rounds r, cuda_to
 __global__ void __launch_bounds__(THREADS) find_levels(struct rounds r, uint64_t n)
 {
     uint64_t e = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-    struct collapse c;
 
-    if (e >= n)
-        return;
-    round_look(&r, (uint32_t)e, &c);
-    r.level[e] = c.never ? (uint8_t)EDGE_NEVER : c.level;
+    if (e < n)
+        round_level(&r, (uint32_t)e);
 }
 
 /* ---- all ---- */

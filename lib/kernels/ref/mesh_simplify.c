@@ -142,17 +142,6 @@ static int prepare(struct plain *s, const struct recon_mesh *m)
     return lock(s);
 }
 
-static void find_levels(struct plain *s)
-{
-    struct plain_collapse c;
-
-    for (struct edge *e = s->edge; e < s->edge + s->edges; e++) {
-        plain_look(s, e, &c);
-        e->level = quadric_level(c.order);
-        e->state = s->locked[e->a] && s->locked[e->b] ? NEVER : 0;
-    }
-}
-
 static int by_levels(struct plain *s, const struct recon_value *p)
 {
     struct plain_collapse c;
@@ -228,7 +217,8 @@ static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_
         rc = prepare(&s, m);
     if (rc == 0) {
         s.most = simplify_most(p, s.order.scale);
-        find_levels(&s);
+        for (uint64_t e = 0; e < s.edges; e++)
+            plain_level(&s, &s.edge[e]);
         rc = p[MESH_SIMPLIFY_METHOD].i == MESH_SIMPLIFY_ROUNDS ? plain_rounds(&s, p) : by_levels(&s, p);
     }
     if (rc == 0)

@@ -20,6 +20,15 @@ void plain_look(const struct plain *s, const struct edge *e, struct plain_collap
     r->order = quadric_order(&r->q, r->h, r->error);
 }
 
+void plain_level(const struct plain *s, struct edge *e)
+{
+    struct plain_collapse c;
+
+    plain_look(s, e, &c);
+    e->level = quadric_level(c.order);
+    e->state = s->locked[e->a] && s->locked[e->b] ? NEVER : 0;
+}
+
 /* the third vertices of the faces at the edge; false unless there are two, in two faces */
 static bool thirds_of(const struct plain *s, uint32_t a, uint32_t b, uint32_t third[2])
 {

@@ -36,6 +36,8 @@ static inline bool in_face(const struct plain *s, uint64_t f, uint32_t v)
     return !s->gone[f] && (i[0] == v || i[1] == v || i[2] == v);
 }
 void plain_look(const struct plain *s, const struct edge *e, struct plain_collapse *ret);
+/* Finds the level of an edge; it waits no more. */
+void plain_level(const struct plain *s, struct edge *e);
 bool plain_may(const struct plain *s, struct plain_collapse *c);
 void plain_go(struct plain *s, const struct edge *e, const struct plain_collapse *c);
 /* Until nothing more may go or enough went. 0, or -1 after fail(). */

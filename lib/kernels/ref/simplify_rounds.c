@@ -1,33 +1,17 @@
-/* mesh.simplify by rounds, plain: each edge that may go claims every face at its ends, and those that hold all their claims go, one
- * after the other. rounds.h says why the same edges are found there by claims on vertices. */
+/* mesh.simplify by rounds, plain: each due edge claims every face at its ends, and those that hold all their claims are chosen, one
+ * after the other: they go, or wait. rounds.h says why the same edges are found there by claims on vertices. */
 #include "config.h"
 #include "kernels/ref/simplify_ref.h"
 #include "kernels/rounds.h"
 
-/* Of the due edges of the level, the numbers of those that may go. */
-static uint64_t look(struct plain *s, int level, uint32_t *to)
+/* The numbers of the due edges of the level. */
+static uint64_t find_due(const struct plain *s, int level, uint32_t *to)
 {
-    struct plain_collapse c;
     uint64_t n = 0;
 
-    for (uint32_t i = 0; i < s->edges; i++) {
-        struct edge *e = &s->edge[i];
-
-        if (e->state || e->level > level)
-            continue;
-        if (s->locked[e->a] && s->locked[e->b]) {
-            e->state = NEVER;
-            continue;
-        }
-        plain_look(s, e, &c);
-        e->level = quadric_level(c.order);
-        if (e->level > level)
-            continue;
-        if (plain_may(s, &c))
-            to[n++] = i;
-        else
-            e->state = WAITS;
-    }
+    for (uint32_t e = 0; e < s->edges; e++)
+        if (s->edge[e].state == 0 && s->edge[e].level <= level)
+            to[n++] = e;
     return n;
 }
 
@@ -57,13 +41,21 @@ static uint64_t choose(const struct plain *s, uint32_t *x, uint64_t n, uint32_t 
     return chosen;
 }
 
-static void go(struct plain *s, uint32_t e)
+/* Whether a chosen edge goes; then the edges of its new vertex, none of which waits, have new levels. */
+static bool go(struct plain *s, uint32_t e)
 {
     struct plain_collapse c;
 
     plain_look(s, &s->edge[e], &c);
-    if (plain_may(s, &c)) /* none of a round hinders another */
-        plain_go(s, &s->edge[e], &c);
+    if (!plain_may(s, &c)) {
+        s->edge[e].state = WAITS;
+        return false;
+    }
+    plain_go(s, &s->edge[e], &c);
+    for (uint64_t i = 0; i < s->edges; i++)
+        if (s->edge[i].state != NEVER && (s->edge[i].a == c.keep || s->edge[i].b == c.keep))
+            plain_level(s, &s->edge[i]);
+    return true;
 }
 
 /* the lowest level above this one of an edge that does not wait, or above */
@@ -97,10 +89,10 @@ static int turns(struct plain *s, const struct recon_value *p, uint32_t *x, uint
 
         if (s->ctx->host->cancelled(s->ctx))
             return s->ctx->host->fail(s->ctx, CODE_DEADLINE, NULL, "mesh", "stopped at %llu faces", (unsigned long long)s->left);
-        n = choose(s, x, look(s, level, x), ++round, claim);
-        few = n == 0 || round_few(n, s->used);
-        for (uint64_t k = 0; k < n && k < wanted; k++)
-            go(s, x[k]);
+        n = choose(s, x, find_due(s, level, x), ++round, claim);
+        few = round_few(n, s->used);
+        for (uint64_t k = 0; k < n && wanted > 0; k++)
+            wanted -= go(s, x[k]);
         if (few)
             level = next_level(s, level);
     }
