@@ -24,6 +24,28 @@ static void check_corners(const uint32_t *index, const float *values, uint64_t n
     must(!index || values || !faces);
 }
 
+/* With faces more, like the first, the last and one between, what goes along is consistent, too. */
+static void check_grown(const struct recon_mesh *m)
+{
+    struct mesh_run run[] = { { 1, 0 }, { 2, (uint32_t)m->faces - 1 }, { 1, (uint32_t)m->faces / 2 } };
+    struct recon_mesh grown = *m;
+    struct fault fault = { 0 };
+    struct extra e;
+    bool left;
+
+    must(mesh_extra_grow(m, run, COUNT(run), &data_malloc, &grown, &left, &fault) == 0);
+    grown.faces = m->faces + 4;
+    grown.joined = NULL;
+    if (m->joined) {
+        grown.joined = xcalloc(grown.faces, 1);
+        memcpy(grown.joined, m->joined, m->faces);
+    }
+    must(extra_unpack(&grown, &e, NULL) == 0);
+    extra_free(&e);
+    free(grown.joined);
+    free(grown.extra);
+}
+
 static void check_mesh(const struct recon_mesh *m)
 {
     struct extra e;
@@ -40,6 +62,8 @@ static void check_mesh(const struct recon_mesh *m)
     check_corners(m->normal_index, m->corner_normal, m->corner_normals, m->faces);
     must(extra_unpack(m, &e, NULL) == 0);
     extra_free(&e);
+    if (m->extra)
+        check_grown(m);
 }
 
 static void same_meshes(const struct recon_mesh *a, const struct recon_mesh *b)
