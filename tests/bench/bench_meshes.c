@@ -264,6 +264,64 @@ static int faces(uint64_t faces)
     return rc;
 }
 
+/* As the pipelines clean, then with everything on. Floor: the mesh read, its faces written. */
+static int time_clean(const struct recon_mesh *m, const char *size, const char *what)
+{
+    const struct recon_kernel *k = test_kernel(M, MESH_CLEAN_NAME);
+    struct recon_value *p = test_params(k);
+    struct call c = { k, { m }, p };
+    double bytes = 12 * (double)m->vertices + 24 * (double)m->faces;
+    char remark[80];
+    int rc = 0;
+
+    for (int all = 0; all < 2 && rc == 0; all++) {
+        struct times t;
+
+        p[MESH_CLEAN_ORIENT].i = all ? MESH_CLEAN_OUTWARD : MESH_CLEAN_KEEP;
+        p[MESH_CLEAN_LARGEST].i = all;
+        rc = time_call(&c, &t);
+        snprintf(remark, sizeof(remark), "%s%s", what, all ? ", turned outward, the largest part kept" : "");
+        if (rc == 0)
+            tell(k->name, size, &t, bytes / rate * 1e3, "bytes", remark);
+    }
+    free(p);
+    return rc;
+}
+
+/* The same faces, each with three vertices of its own. */
+static int soup(uint32_t n, struct recon_mesh *m)
+{
+    struct recon_mesh s;
+    int rc = sheet(n, 0, m) || (M->device && golden_move(&T.ctx, M->device, RECON_MESH, m, RECON_HOST)) ? bad("mesh") : 0;
+
+    s = (struct recon_mesh){ .vertices = 3 * m->faces, .faces = m->faces };
+    s.xyz = rc ? NULL : T.ctx.host->alloc(&T.ctx, 12 * s.vertices);
+    s.index = rc ? NULL : T.ctx.host->alloc(&T.ctx, 12 * s.faces);
+    if (!s.xyz || !s.index)
+        return bad("mesh");
+    for (uint64_t i = 0; i < s.vertices; i++) {
+        memcpy(s.xyz + 3 * i, m->xyz + 3 * (uint64_t)m->index[i], 12);
+        s.index[i] = (uint32_t)i;
+    }
+    golden_free(&T.ctx, NULL, RECON_MESH, m);
+    *m = s;
+    return to_device(RECON_MESH, m);
+}
+
+static int clean(uint32_t n)
+{
+    struct recon_mesh m;
+    char size[32], text[100];
+    int rc = sheet(n, 0, &m);
+
+    snprintf(text, sizeof(text), "%s faces", count_text(m.faces, size));
+    rc = rc || time_clean(&m, text, "nothing to clean");
+    golden_free(&T.ctx, M->device, RECON_MESH, &m);
+    rc = rc || soup(n, &m) || time_clean(&m, text, "three vertices a face");
+    golden_free(&T.ctx, M->device, RECON_MESH, &m);
+    return rc;
+}
+
 static int meshes(uint32_t n)
 {
     struct recon_mesh m;
@@ -440,7 +498,7 @@ int bench_meshes(uint64_t most)
     int rc = 0;
 
     for (uint64_t n = most < 1 << 20 ? most : 1 << 20; n <= most && rc == 0; n *= 16)
-        rc = meshes((uint32_t)sqrt((double)n)) || voxels(n);
+        rc = meshes((uint32_t)sqrt((double)n)) || clean((uint32_t)sqrt((double)n)) || voxels(n);
     for (uint32_t n = most < 1 << 20 ? 200 : 1001, i = 0; i < 2 && rc == 0; i++)
         rc = fill(n, 5 * i, i ? "holes of 20 edges; the outer border stays" : "the outer border stays");
     for (uint64_t n = most < 1 << 20 ? most : 1 << 20; n <= most && n <= 2 << 20 && rc == 0; n *= 2)
