@@ -16,8 +16,8 @@ static void clean_one(const struct recon_mesh *m, const char *what)
     struct recon_value *p = agree_params(MESH_CLEAN_NAME);
     char name[120];
 
-    for (int i = 0; i < (agree_small || m->faces > 1000 ? 6 : 12); i++) {
-        uint32_t ways = i == 0 ? 0x7f : i == 1 ? 0 : i == 2 ? 0x6f : i == 3 ? 0x10 : agree_random(&seed);
+    for (int i = 0; i < (m->faces > 1000000 ? 2 : 6); i++) {
+        uint32_t ways = i == 0 ? 0x7f : i == 1 ? 0x10 : i == 2 ? 0x6f : i == 3 ? 0 : agree_random(&seed);
 
         for (size_t k = 0; k < COUNT(switches); k++)
             p[switches[k]].i = ways >> k & 1;
@@ -178,11 +178,16 @@ static struct recon_mesh half_turned(struct recon_mesh m)
     return m;
 }
 
-/* All on a plane: closed, and its volume is nothing but rounding. */
-static struct recon_mesh flat(struct recon_mesh m)
+/* Closed parts on a plane: their volumes are nothing but rounding, whose sign is that of one order of the sum. */
+static struct recon_mesh flat(uint32_t parts)
 {
+    struct recon_mesh m = agree_ball(4);
+    uint32_t seed = 13;
+
+    for (uint32_t i = 1; i < parts; i++)
+        m = both(m, agree_ball(4 + i % 5), 0);
     for (uint64_t v = 0; v < m.vertices; v++)
-        m.xyz[3 * v + 2] = 0.3f * m.xyz[3 * v] + 0.7f * m.xyz[3 * v + 1] + 0.1f;
+        memcpy(m.xyz + 3 * v, (float[]){ agree_uniform(&seed) * agree_uniform(&seed), agree_uniform(&seed) * agree_uniform(&seed), 0.7f }, 12);
     return m;
 }
 
@@ -232,9 +237,11 @@ int agree_clean(void)
     agree_each_mesh(clean_one);
     call_and_free(soup(agree_ball(wide)), "soup");
     call_and_free(shuffled(half_turned(agree_ball(wide))), "ball, half turned");
+    if (!agree_small) /* many threads join at once */
+        call_and_free(shuffled(half_turned(agree_ball(1000))), "large ball, half turned");
     call_and_free(inward(agree_ball(wide)), "inward ball");
     call_and_free(both(inward(agree_ball(wide)), agree_ball(5), 0.2f), "ball in an inward ball");
-    call_and_free(shuffled(flat(agree_ball(wide))), "flat ball");
+    call_and_free(shuffled(flat(agree_small ? 12 : 200)), "flat balls");
     call_and_free(moebius(3 * wide), "one side");
     call_and_free(shuffled(moebius(3 * wide)), "one side, shuffled");
     call_and_free(shuffled(walled(moebius(3 * wide))), "one side with walls");
@@ -244,7 +251,7 @@ int agree_clean(void)
     call_and_free(book(agree_small ? 700 : 20000), "book");
     call_and_free(many(agree_small ? 12 : 60), "parts");
     call_and_free(shuffled(many(agree_small ? 12 : 60)), "parts, shuffled");
-    for (uint32_t i = 0; i < (agree_small ? 120 : 4000); i++) {
+    for (uint32_t i = 0; i < (agree_small ? 120 : 250); i++) {
         snprintf(name, sizeof(name), "broken %u", i);
         call_and_free(broken(i), name);
     }

@@ -186,10 +186,13 @@ static inline unsigned atomicOr(unsigned *p, unsigned v)
     *p |= v;
     return old;
 }
+/* Other threads come between what was read and this. */
 static inline unsigned atomicCAS(unsigned *p, unsigned was, unsigned v)
 {
-    unsigned old = *p;
+    unsigned old;
 
+    fake_turn();
+    old = *p;
     *p = old == was ? v : old;
     return old;
 }
