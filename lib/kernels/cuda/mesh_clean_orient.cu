@@ -11,32 +11,19 @@ enum { THREADS = 256 };
 
 /* ---- sets with a parity: set[f] = a lower face << 1 | whether f is turned against it; a root names itself ---- */
 
-/* Root << 1 | parity against it; paths are halved on the way. What is read may be old, as in sets_root. */
+/* Root << 1 | parity against it; paths are halved on the way as in sets_root: a lower parent is a lower number, and has one parity. */
 __device__ __forceinline__ uint32_t odd_root(uint32_t *set, uint32_t f)
 {
-    volatile uint32_t *p = set;
+    const volatile uint32_t *p = set;
     uint32_t odd = 0;
 
     for (uint32_t up = p[f]; up >> 1 != f; up = p[f]) {
         uint32_t over = p[up >> 1];
 
         if (over >> 1 != up >> 1)
-            p[f] = over ^ (up & 1);
+            atomicMin(&set[f], over ^ (up & 1));
         odd ^= (over ^ up) & 1; /* a root's own parity is 0 */
         f = over >> 1;
-    }
-    return f << 1 | odd;
-}
-
-/* The same without a change, for who writes roots down meanwhile: a halving that comes late would put an older parent back. */
-__device__ __forceinline__ uint32_t odd_find(const uint32_t *set, uint32_t f)
-{
-    const volatile uint32_t *p = set;
-    uint32_t odd = 0;
-
-    for (uint32_t up = p[f]; up >> 1 != f; up = p[f]) {
-        odd ^= up & 1;
-        f = up >> 1;
     }
     return f << 1 | odd;
 }
@@ -96,7 +83,7 @@ __global__ void __launch_bounds__(THREADS) settle(uint32_t *set, uint64_t n)
     uint64_t f = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
 
     if (f < n)
-        set[f] = odd_find(set, (uint32_t)f);
+        set[f] = odd_root(set, (uint32_t)f);
 }
 
 /* ---- what is known of a part, at its root ---- */

@@ -12,7 +12,7 @@ __global__ void __launch_bounds__(THREADS) settle(uint32_t *set, uint64_t n)
     uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
 
     if (i < n)
-        set[i] = sets_find(set, (uint32_t)i);
+        set[i] = sets_root(set, (uint32_t)i);
 }
 
 /* ---- fans ---- */

@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(THREADS) count_fans(cuda_topo t, uint32_t *cor
 
     if (h >= 3 * t.faces || t.edge_of[h] == TOPO_NONE)
         return;
-    uint32_t root = sets_find(corner, (uint32_t)h);
+    uint32_t root = sets_root(corner, (uint32_t)h);
 
     corner[h] = root;
     if (root == h)

@@ -42,28 +42,19 @@ static __device__ __forceinline__ uint32_t topo_twin(const struct cuda_topo &t, 
 
 /* ---- sets that join, by all threads at once (set_root and set_join of mesh_plan.h): parent[i] == i is a root ---- */
 
-/* Paths are halved on the way. What is read may be old: numbers only fall, and who is no root never becomes one again. */
+/* Paths are halved on the way, and numbers only fall: whoever comes late with an older parent changes nothing, so a root may be
+ * written down meanwhile. What is read may be old; who is no root never becomes one again. */
 static __device__ __forceinline__ uint32_t sets_root(uint32_t *parent, uint32_t i)
 {
-    volatile uint32_t *p = parent;
+    const volatile uint32_t *p = parent;
 
     for (uint32_t up = p[i]; up != i; up = p[i]) {
         uint32_t over = p[up];
 
         if (over != up)
-            p[i] = over;
+            atomicMin(&parent[i], over);
         i = over;
     }
-    return i;
-}
-
-/* The same without a change, for who writes roots down meanwhile: a halving that comes late would put an older parent back. */
-static __device__ __forceinline__ uint32_t sets_find(const uint32_t *parent, uint32_t i)
-{
-    const volatile uint32_t *p = parent;
-
-    for (uint32_t up = p[i]; up != i; up = p[i])
-        i = up;
     return i;
 }
 
