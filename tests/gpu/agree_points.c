@@ -79,7 +79,7 @@ static void many_cells(struct tally *t)
         for (uint64_t k = 0; k < rows[i].crowd; k++)
             memcpy(c.xyz + 3 * k, (float[]){ 0.1f, -0.2f, 0.3f }, 12);
         p[VOXELIZE_MEANING].i = rows[i].way;
-        p[VOXELIZE_VOXEL].f = rows[i].way == VOXELIZE_GRID ? 0.0125 : 0;
+        p[VOXELIZE_VOXEL].f = rows[i].way == VOXELIZE_GRID ? 0.012 : 0;
         snprintf(name, sizeof(name), "many cells, %llu points, way %d", (unsigned long long)c.n, rows[i].way);
         agree_one(t, VOXELIZE_NAME, name, (const void *[]){ &c, NULL }, p, 0);
         agree_free_points(&c);
