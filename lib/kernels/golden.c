@@ -78,7 +78,7 @@ int golden_move(struct recon_ctx *ctx, const struct recon_device *device, enum r
     return rc;
 }
 
-/* A copy of a slot on the device; the host's stays. */
+/* A copy of a slot on the device; the host's stays. As the runner has it. */
 static int golden_upload(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot)
 {
     struct recon_array a[RECON_ARRAYS_MAX];
@@ -87,8 +87,8 @@ static int golden_upload(struct recon_ctx *ctx, const struct recon_device *devic
     for (int i = 0; i < n; i++) {
         const void *from = *a[i].at;
 
-        *a[i].at = a[i].bytes && rc == 0 ? device->alloc(ctx, a[i].bytes) : NULL;
-        if (a[i].bytes && rc == 0)
+        *a[i].at = from && rc == 0 ? device->alloc(ctx, a[i].bytes) : NULL; /* an array of nothing is not none */
+        if (from && rc == 0)
             rc = *a[i].at ? device->upload(ctx, *a[i].at, from, a[i].bytes) : -1;
     }
     *recon_slot_place(type, slot) = RECON_DEVICE;
@@ -110,6 +110,9 @@ int golden_run(struct recon_ctx *ctx, const struct recon_kernel *k, const struct
     if (!device)
         return k->run(ctx, in, params, out, &cost);
     for (; rc == 0 && k->in[n].name; n++) {
+        there[n] = in[n];
+        if (k->in[n].type == RECON_FRAMES)
+            continue;
         memcpy(&copy[n], in[n], recon_slot_size((enum recon_slot)k->in[n].type));
         there[n] = &copy[n];
         rc = golden_upload(ctx, device, (enum recon_slot)k->in[n].type, &copy[n]);
@@ -122,7 +125,8 @@ int golden_run(struct recon_ctx *ctx, const struct recon_kernel *k, const struct
         if (out[i])
             golden_free(ctx, device, (enum recon_slot)k->out[i].type, out[i]);
     while (n-- > 0)
-        golden_free(ctx, device, (enum recon_slot)k->in[n].type, &copy[n]);
+        if (k->in[n].type != RECON_FRAMES)
+            golden_free(ctx, device, (enum recon_slot)k->in[n].type, &copy[n]);
     return rc;
 }
 

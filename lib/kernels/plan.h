@@ -98,7 +98,7 @@ int golden_move(struct recon_ctx *ctx, const struct recon_device *device, enum r
 void golden_free(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot);
 /* Self-tests of a device's kernel on tiny inputs; device NULL: the host. 0, or -1 after fail(). */
 /* Runs a kernel on slots of the host wherever it works: device NULL as they are; else copies of the inputs (points, meshes,
- * volumes) go to the device and what comes out comes back. */
+ * volumes; frames stay) go to the device and what comes out comes back. */
 int golden_run(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device, const void *const *in,
                const struct recon_value *params, void *const *out);
 int golden_fuse(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);

@@ -1,4 +1,4 @@
-/* agree: whether the kernels of meshes and points of two modules give the same bytes, on inputs made here: regular, shuffled,
+/* agree: whether the kernels of meshes, points and volumes of two modules give the same bytes, on inputs made here: regular, shuffled,
  * broken and tied.
  *
  *   agree A.so B.so [--small]
@@ -22,6 +22,7 @@ union slot {
     struct recon_points points;
     struct recon_mesh mesh;
     struct recon_volume volume;
+    struct recon_image image;
 };
 struct said { /* by a run */
     int rc, code;
@@ -79,6 +80,15 @@ static struct str take_files(struct side *s)
     return all;
 }
 
+/* Frames from the first on. */
+static void begin_again(const struct recon_kernel *k, int i, const void *in)
+{
+    struct recon_frames *f = (struct recon_frames *)(uintptr_t)in;
+
+    if (k->in[i].type == RECON_FRAMES)
+        f->rewind(f);
+}
+
 static void run_on(struct side *s, const struct recon_kernel *k, const void *const *in, const struct recon_value *p, union slot out[2], struct said *ret)
 {
     void *to[3] = { NULL };
@@ -86,6 +96,8 @@ static void run_on(struct side *s, const struct recon_kernel *k, const void *con
     memset(out, 0, 2 * sizeof(*out));
     for (int i = 0; k->out[i].name; i++)
         to[i] = &out[i];
+    for (int i = 0; k->in[i].name; i++)
+        begin_again(k, i, in[i]);
     test_ctx_reset(&s->t);
     s->t.patience = agree_patience;
     ret->rc = golden_run(&s->t.ctx, k, s->m->device, in, p, to);
@@ -103,12 +115,16 @@ static double share_of(struct side *s, const struct recon_kernel *k, const void 
     struct recon_cost cost = { 0 };
     uint64_t inputs = 0, peak = s->m->device ? s->m->device->peak(&s->t.ctx, 0) : 0;
 
+    for (int i = 0; k->in[i].name; i++)
+        begin_again(k, i, in[i]);
     if (peak == 0 || !k->bound || k->bound(&s->t.ctx, in, p, &cost) || cost.device_bytes == 0)
         return 0;
     for (int i = 0; k->in[i].name; i++) {
         struct recon_array a[RECON_ARRAYS_MAX];
         union slot copy = { 0 };
 
+        if (k->in[i].type == RECON_FRAMES)
+            continue;
         memcpy(&copy, in[i], recon_slot_size((enum recon_slot)k->in[i].type));
         for (int n = recon_slot_arrays((enum recon_slot)k->in[i].type, &copy, a), j = 0; j < n; j++)
             inputs += *a[j].at ? a[j].bytes : 0;
@@ -219,7 +235,7 @@ int agree_told(const char *name, const struct tally *t)
 
 int main(int argc, char **argv)
 {
-    static int (*const parts[])(void) = { agree_meshes, agree_clean, agree_fill, agree_simplify, agree_points };
+    static int (*const parts[])(void) = { agree_meshes, agree_clean, agree_fill, agree_simplify, agree_points, agree_volumes };
     int failed = 0;
 
     if (argc < 3) {

@@ -47,5 +47,6 @@ int agree_fill(void);
 int agree_clean(void);
 int agree_simplify(void);
 int agree_points(void);
+int agree_volumes(void);
 
 #endif
