@@ -179,6 +179,18 @@ uint64_t voxelize_block_bytes(const struct voxel_plan *p, uint64_t n)
     return n * (FUSE_BLOCK * FUSE_BLOCK * FUSE_BLOCK * 8 + 12) + blocks_bytes(p->dim, FUSE_BLOCK) + 4096;
 }
 
+int voxelize_blocks_fit(struct recon_ctx *ctx, const struct voxel_plan *p, uint64_t n, uint64_t free_bytes, const char *where)
+{
+    uint64_t need = voxelize_block_bytes(p, n);
+    char a[24], b[24];
+
+    if (need <= free_bytes / 10 * 9)
+        return 0;
+    return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume",
+                           "%llu blocks of 16^3 cells need %s of %s memory, %s are free: take larger cells, or form 'sparse'",
+                           (unsigned long long)n, human_bytes(need, a), where, human_bytes(free_bytes, b));
+}
+
 int voxelize_bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
 {
     const struct recon_points *points = in[0];
@@ -240,35 +252,19 @@ int voxelize_outputs(struct recon_ctx *ctx, const struct voxel_plan *p, void *co
                                                                  : "forms 'dense', 'blocks' and 'auto' give the slot 'volume', which no step takes");
 }
 
-int voxelize_elsewhere(struct recon_ctx *ctx, const struct recon_points *in, const struct recon_value *p, uint64_t free_bytes, char *why,
-                       size_t size)
-{
-    struct voxel_plan v;
-
-    if (p[VOXELIZE_FORM].i == VOXELIZE_BLOCKS) {
-        snprintf(why, size, "it has no form 'blocks'");
-        return 1;
-    }
-    if (p[VOXELIZE_FORM].i != VOXELIZE_AUTO || !in || !in->xyz || in->place != RECON_HOST || voxel_plan(ctx, in, p, &v))
-        return 0;
-    if (voxelize_dense_bytes(&v) <= free_bytes / 10 * 9)
-        return 0;
-    snprintf(why, size, "%u x %u x %u cells do not fit its memory, and it has no form 'blocks'", v.dim[0], v.dim[1], v.dim[2]);
-    return 1;
-}
-
 int voxelize_none(struct recon_ctx *ctx, const struct recon_points *in)
 {
     return ctx->host->fail(ctx, CODE_DATA, "empty-result", "volume", "none of %llu points lies in the grid", (unsigned long long)in->n);
 }
 
-static int golden_voxel_blocks(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_points *in, struct recon_value *p)
+static int golden_voxel_blocks(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device, const struct recon_points *in,
+                               struct recon_value *p)
 {
     struct recon_volume v = { 0 }, d = { 0 };
     int rc;
 
     p[VOXELIZE_FORM].i = VOXELIZE_BLOCKS;
-    rc = golden_run(ctx, k, NULL, (const void *[]){ in, NULL }, p, (void *[]){ &v, NULL, NULL });
+    rc = golden_run(ctx, k, device, (const void *[]){ in, NULL }, p, (void *[]){ &v, NULL, NULL });
     if (rc == 0)
         rc = volume_spread(ctx, &v, &d);
     if (rc == 0 && (v.blocks != 1 || d.weight[3 * 16 + 2 * 4 + 1] != 2 || d.tsdf[2 * 16] != 1 || d.tsdf[1] != 0))
@@ -297,8 +293,8 @@ int golden_voxelize(struct recon_ctx *ctx, const struct recon_kernel *k, const s
         rc = wrong(ctx, k, "the number of occupied cells", sum, 3);
     ctx->host->free(ctx, v.tsdf);
     ctx->host->free(ctx, v.weight);
-    if (rc == 0 && !device)
-        rc = golden_voxel_blocks(ctx, k, &in, p);
+    if (rc == 0)
+        rc = golden_voxel_blocks(ctx, k, device, &in, p);
     p[VOXELIZE_FORM].i = VOXELIZE_SPARSE;
     if (rc == 0)
         rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ NULL, &sparse, NULL });

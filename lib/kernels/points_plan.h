@@ -61,12 +61,11 @@ int voxel_each(const struct voxel_plan *p, const float *xyz, int (*what)(void *s
 void voxelize_choose(struct voxel_plan *p, uint64_t free_bytes);
 uint64_t voxelize_dense_bytes(const struct voxel_plan *p);
 uint64_t voxelize_block_bytes(const struct voxel_plan *p, uint64_t blocks);
+/* Refuses (65, volume-too-big) when so many blocks need more than nine tenths of free_bytes. */
+int voxelize_blocks_fit(struct recon_ctx *ctx, const struct voxel_plan *p, uint64_t blocks, uint64_t free_bytes, const char *where);
 /* The blocks with an occupied cell, ranked; points on the host. 0, or -1 after fail(). */
 struct blocks;
 int voxelize_grid(struct recon_ctx *ctx, const struct voxel_plan *p, const struct recon_points *in, struct blocks *ret);
-/* For recon_module.elsewhere of a device without blocks. */
-int voxelize_elsewhere(struct recon_ctx *ctx, const struct recon_points *in, const struct recon_value *params, uint64_t free_bytes,
-                       char *why, size_t size);
 /* What is asked for must be there: form against the outputs. */
 int voxelize_outputs(struct recon_ctx *ctx, const struct voxel_plan *p, void *const *out);
 int voxelize_none(struct recon_ctx *ctx, const struct recon_points *in); /* empty-result; -1 */

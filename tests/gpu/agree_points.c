@@ -54,6 +54,10 @@ static void voxels(struct tally *t)
         p[VOXELIZE_ORIGIN] = (struct recon_value){ .v = origin, .n = way == 3 || way == 5 ? 3 : 0 };
         snprintf(name, sizeof(name), "%llu points, way %d, form %d, ties %d", (unsigned long long)c.n, way, form, ties);
         agree_one(t, VOXELIZE_NAME, name, (const void *[]){ &c, NULL }, p, 0);
+        p[VOXELIZE_FORM].i = VOXELIZE_BLOCKS;
+        snprintf(name, sizeof(name), "%llu points, way %d, blocks, ties %d", (unsigned long long)c.n, way, ties);
+        if (form == VOXELIZE_DENSE)
+            agree_one(t, VOXELIZE_NAME, name, (const void *[]){ &c, NULL }, p, 0);
         agree_free_points(&c);
     }
     free(p);

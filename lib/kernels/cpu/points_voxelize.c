@@ -105,17 +105,13 @@ static int blocks(struct recon_ctx *ctx, const struct voxel_plan *p, const struc
     struct recon_volume v = { .place = RECON_HOST };
     struct blocks g = { .side = 0 };
     struct sink s = { .p = p, .v = &v, .grid = &g };
-    uint64_t need, left = plan_memory_free();
-    char a[24], b[24];
+    uint64_t left = plan_memory_free();
     int rc = voxelize_grid(ctx, p, in, &g);
 
-    need = rc ? 0 : voxelize_block_bytes(p, g.before[g.words]);
     if (rc == 0 && g.before[g.words] == 0)
         rc = voxelize_none(ctx, in);
-    if (rc == 0 && need > left / 10 * 9)
-        rc = ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume",
-                             "%llu blocks of 16^3 cells need %s of host memory, %s are free: take larger cells, or form 'sparse'",
-                             (unsigned long long)g.before[g.words], human_bytes(need, a), human_bytes(left, b));
+    if (rc == 0)
+        rc = voxelize_blocks_fit(ctx, p, g.before[g.words], left, "host");
     if (rc == 0)
         rc = blocks_list(ctx, &g, &v) || take_volume(ctx, p, recon_volume_samples(&v), &v) || fill_volume(ctx, &s, in, recon_volume_samples(&v)) ? -1 : 0;
     blocks_release(ctx, &g);

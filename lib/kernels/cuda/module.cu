@@ -1,6 +1,5 @@
 /* The CUDA module: what it has, and what it leaves to the host. */
 #include "cuda.cuh"
-#include "kernels/points_plan.h"
 #include "kernels/quadric.h"
 
 static const struct recon_kernel *const kernels[] = { &cuda_tsdf_fuse,  &cuda_marching_cubes, &cuda_scene,           &cuda_preview,
@@ -11,8 +10,6 @@ static const struct recon_kernel *const kernels[] = { &cuda_tsdf_fuse,  &cuda_ma
 static int elsewhere(struct recon_ctx *ctx, const struct recon_kernel *k, const void *const *in, const struct recon_value *params, char *why,
                      size_t size)
 {
-    if (k == &cuda_points_voxelize)
-        return voxelize_elsewhere(ctx, in ? (const struct recon_points *)in[0] : nullptr, params, cuda_memory_free(ctx), why, size);
     if (k == &cuda_mesh_simplify)
         return simplify_elsewhere(params, why, size);
     return 0;

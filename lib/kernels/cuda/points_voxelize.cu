@@ -6,7 +6,9 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
+#include "voxel_blocks.cuh"
 #include "voxel_deal.cuh"
+#include "kernels/blocks.h"
 
 namespace {
 
@@ -386,15 +388,38 @@ void to_device(const struct recon_points *in, const struct recon_value *p, struc
     cost->host_bytes = 0;
 }
 
+/* The plan of points on the host, with the form that a run takes; of blocks how many, counted there. */
+int plan_ahead(struct recon_ctx *ctx, const struct recon_points *in, const struct recon_value *p, struct voxel_plan *ret, uint64_t *blocks)
+{
+    struct blocks b;
+
+    if (voxel_plan(ctx, in, p, ret))
+        return -1;
+    voxelize_choose(ret, cuda_memory_free(ctx));
+    if (ret->form != VOXELIZE_BLOCKS)
+        return 0;
+    if (voxelize_grid(ctx, ret, in, &b))
+        return -1;
+    *blocks = b.before[b.words];
+    blocks_release(ctx, &b);
+    return 0;
+}
+
 int bound(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, struct recon_cost *cost)
 {
     const struct recon_points *points = (const struct recon_points *)in[0];
+    struct voxel_plan plan;
+    uint64_t blocks = 0;
 
     if (!points || !points->xyz || points->place == RECON_DEVICE)
         return 0; /* the grid depends on the points */
-    if (voxelize_bound(ctx, in, p, cost))
+    if (voxelize_bound(ctx, in, p, cost) || plan_ahead(ctx, points, p, &plan, &blocks))
         return -1;
+    if (plan.form == VOXELIZE_DENSE)
+        cost->host_bytes = voxelize_dense_bytes(&plan);
     to_device(points, p, cost);
+    if (plan.form == VOXELIZE_BLOCKS)
+        cost->device_bytes = cuda_voxel_blocks_bytes(&plan, blocks);
     return 0;
 }
 
@@ -402,25 +427,46 @@ int shape(struct recon_ctx *ctx, const void *const *in, const struct recon_value
 {
     const struct recon_points *points = (const struct recon_points *)in[0];
 
-    return points && points->xyz && points->place == RECON_DEVICE ? 0 : voxelize_shape(ctx, in, p, out);
+    struct recon_volume *v = (struct recon_volume *)out[0];
+    struct voxel_plan plan;
+    uint64_t blocks = 0;
+
+    if (points && points->xyz && points->place == RECON_DEVICE)
+        return 0;
+    if (voxelize_shape(ctx, in, p, out))
+        return -1;
+    if (!v || !v->dim[0] || !points || !points->xyz)
+        return 0;
+    if (plan_ahead(ctx, points, p, &plan, &blocks))
+        return -1;
+    v->side = plan.form == VOXELIZE_BLOCKS ? FUSE_BLOCK : 0;
+    v->blocks = blocks;
+    return 0;
 }
 
 int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out, struct recon_cost *cost)
 {
     const struct recon_points *points = (const struct recon_points *)in[0];
     grid g = {};
+    struct recon_volume *v = (struct recon_volume *)out[0];
     bool is_dense = p[VOXELIZE_FORM].i != VOXELIZE_SPARSE;
 
-    if (p[VOXELIZE_FORM].i == VOXELIZE_BLOCKS)
-        return ctx->host->fail(ctx, 64, nullptr, "form", "points.voxelize of module 'cuda' has no form 'blocks'");
     if (plan_of(ctx, points, p, &g) || voxelize_outputs(ctx, &g.p, out))
         return -1;
+    voxelize_choose(&g.p, cuda_memory_free(ctx));
     cost->host_bytes = is_dense ? 8 * (uint64_t)g.p.dim[0] * g.p.dim[1] * g.p.dim[2] + 4096 : 0;
     to_device(points, p, cost);
     cost->moved_bytes = 12 * points->n + (is_dense ? 8 * (uint64_t)g.p.dim[0] * g.p.dim[1] * g.p.dim[2] : 16 * points->n);
     cost->flops = 12 * points->n;
     cost->items = points->n;
-    return is_dense ? dense(ctx, g, points, (struct recon_volume *)out[0]) : sparse(ctx, g, points, (struct recon_points *)out[1]);
+    if (g.p.form == VOXELIZE_BLOCKS) {
+        if (cuda_voxel_blocks(ctx, &g.p, points, v))
+            return -1;
+        cost->device_bytes = cuda_voxel_blocks_bytes(&g.p, v->blocks);
+        cost->moved_bytes = 12 * points->n + cost->device_bytes;
+        return 0;
+    }
+    return is_dense ? dense(ctx, g, points, v) : sparse(ctx, g, points, (struct recon_points *)out[1]);
 }
 
 int selftest(struct recon_ctx *ctx)
