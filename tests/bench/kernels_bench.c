@@ -254,13 +254,19 @@ static int preview(const struct recon_volume *v, const char *name)
     return 0;
 }
 
-static int time_fuse(const struct recon_frames *source, struct kept *kept, const char *name, int color)
+static int give_again(struct recon_frames *self)
+{
+    ((struct kept *)self->impl)->at = 0;
+    return 0;
+}
+
+static int time_fuse(const struct recon_frames *source, struct kept *kept, const char *name, int color, int layout)
 {
     static const uint32_t dim[3] = { 405, 264, 289 };
     const struct recon_kernel *k = test_kernel(M, FUSE_NAME);
     struct recon_value *p = test_params(k);
     struct times t = { .n = 0 }, wall = { .n = 0 };
-    double bounds[6], voxels = 1;
+    double bounds[6], voxels = 0;
     char size[40], remark[120] = "";
     int rc = 0;
 
@@ -269,13 +275,13 @@ static int time_fuse(const struct recon_frames *source, struct kept *kept, const
 
         bounds[2 * a] = middle - half;
         bounds[2 * a + 1] = middle + half;
-        voxels *= dim[a];
     }
     p[FUSE_BOUNDS].v = bounds;
     p[FUSE_BOUNDS].n = 6;
     p[FUSE_COLOR].i = color;
+    p[FUSE_LAYOUT].i = layout;
     for (int i = 0; i <= repeat && rc == 0; i++) {
-        struct recon_frames frames = { .camera = source->camera, .count = kept->n, .next = give, .impl = kept };
+        struct recon_frames frames = { .camera = source->camera, .count = kept->n, .next = give, .rewind = give_again, .impl = kept };
         struct recon_volume v = { 0 };
         struct recon_cost cost = { 0 };
         const void *in[] = { &frames };
@@ -291,11 +297,12 @@ static int time_fuse(const struct recon_frames *source, struct kept *kept, const
         }
         snprintf(remark, sizeof(remark), "%u x %u x %u, %.1f M updates, copies %.2f ms", v.dim[0], v.dim[1], v.dim[2],
                  (double)cost.items / 1e6, cost.copy_ms);
-        if (i == repeat && color)
+        if (i == repeat && color && layout == FUSE_DENSE)
             rc = preview(&v, name);
+        voxels = (double)recon_volume_samples(&v);
         drop(RECON_VOLUME, &v);
     }
-    snprintf(size, sizeof(size), "%s%s", name, color ? ", colour" : "");
+    snprintf(size, sizeof(size), "%s%s%s", name, color ? ", colour" : "", layout == FUSE_BLOCKS ? ", blocks" : "");
     tell(FUSE_NAME, size, &t, voxels * (double)kept->n * 45 / flops * 1e3, "flops", remark);
     tell(FUSE_NAME, size, &wall, 0, "", "wall");
     free(p);
@@ -309,7 +316,8 @@ static int fuse(struct recon_frames *frames, const char *name)
 
     if (keep(frames, &kept))
         return bad(name);
-    rc = time_fuse(frames, &kept, name, 0) || time_fuse(frames, &kept, name, 1);
+    rc = time_fuse(frames, &kept, name, 0, FUSE_DENSE) || time_fuse(frames, &kept, name, 1, FUSE_DENSE) ||
+         time_fuse(frames, &kept, name, 1, FUSE_BLOCKS);
     forget(&kept);
     return rc;
 }
