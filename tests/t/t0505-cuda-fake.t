@@ -71,6 +71,20 @@ for device in cpu cuda; do
     cp err none-$device
 done
 cmp none-cpu none-cuda >out 2>&1 && ok '... told alike' || not_ok '... told alike' "$(cat none-cuda)"
+# a sample that lies beyond the picture by the margin to which float is trusted, of which one in 10^8 is met
+tap 0 'frames of 640 x 480' run --pipeline make-scan --device cpu --out scan-wide --set scene.frames=10 --set scene.width=640 --set scene.height=480 \
+    --set scene.noise=0
+cat >wide.conf <<'C'
+version = 1;
+steps = ( { name = "read"; kernel = "frames.read"; params = { color = false; }; },
+          { name = "fuse"; kernel = "tsdf.fuse"; params = { voxel = 0.058; color = false; }; },
+          { name = "keep"; kernel = "volume.write"; } );
+C
+for device in cpu cuda; do
+    tap 0 "the picture's edge on $device" run --pipeline ./wide.conf --dataset scan-wide --device $device --out wide-$device
+done
+diff -r wide-cpu wide-cuda >out 2>&1 && ok 'the same volume' || not_ok 'the same volume' "$(cat out)"
+rm -rf scan-wide wide-cpu wide-cuda
 # marching cubes with its other options on a noisy volume: ambiguous cells, padding, occupancy
 cat >odd.conf <<'C'
 version = 1;

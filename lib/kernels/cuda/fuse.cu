@@ -4,7 +4,7 @@
  *   fuse     blocks take tiles from the list; each thread holds one voxel in registers over the frames that see it
  * The arithmetic of a voxel is cpu/tsdf_fuse.c's, operation by operation and frame by frame, so that volumes are equal
  * bit by bit (the module is compiled without contraction to fma). Decisions are made in float where its error cannot
- * change them, and in double elsewhere: see near_grid(). Values are always those of double where the frame's weight depends on the
+ * change them, and in double elsewhere: see doubtful(). Values are always those of double where the frame's weight depends on the
  * distance (nvblox).
  *
  * A volume in blocks takes two turns, as on the CPU: the first marks the blocks near a surface in a grid of bits (fuse_near.cuh),

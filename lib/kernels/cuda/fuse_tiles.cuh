@@ -183,9 +183,10 @@ __device__ void quick_of(const volume &t, const cuda_frame &f, quick *q)
     q->margin = (float)(v.width + v.height + v.fx + v.fy + fabs(v.cx) + fabs(v.cy)) * 0x1p-20f;
     q->stride = (int32_t)v.stride;
 }
-__device__ bool near_grid(float u, float w, float margin)
+/* Whether float cannot tell the pixel: near the border between two, or out of the picture, but not by more than the margin. */
+__device__ bool doubtful(const quick &q, float u, float w)
 {
-    return fabsf(u - rintf(u)) < margin || fabsf(w - rintf(w)) < margin;
+    return fabsf(u - rintf(u)) < q.margin || fabsf(w - rintf(w)) < q.margin || !(u >= 0 && w >= 0 && u < q.wide && w < q.high);
 }
 
 /* The pixel that double gives, -1: none. */
@@ -281,7 +282,7 @@ __device__ bool value_of(const volume &t, const cuda_frame &f, const quick &q, c
 
         if (u < -q.margin || w < -q.margin || u > q.wide + q.margin || w > q.high + q.margin)
             return false;
-        pixel = near_grid(u, w, q.margin) ? exact_pixel(t, f.v, start, at) : (int32_t)w * q.stride + (int32_t)u;
+        pixel = doubtful(q, u, w) ? exact_pixel(t, f.v, start, at) : (int32_t)w * q.stride + (int32_t)u;
     } else {
         pixel = exact_pixel(t, f.v, start, at);
     }
