@@ -292,7 +292,7 @@ static int time_clean(const struct recon_mesh *m, const char *size, const char *
 static int soup(uint32_t n, struct recon_mesh *m)
 {
     struct recon_mesh s;
-    int rc = sheet(n, 0, m) || (M->device && golden_move(&T.ctx, M->device, RECON_MESH, m, RECON_HOST)) ? bad("mesh") : 0;
+    int rc = sheet(n, 0, m);
 
     s = (struct recon_mesh){ .vertices = 3 * m->faces, .faces = m->faces };
     s.xyz = rc ? NULL : T.ctx.host->alloc(&T.ctx, 12 * s.vertices);
@@ -315,7 +315,7 @@ static int clean(uint32_t n)
     int rc = sheet(n, 0, &m);
 
     snprintf(text, sizeof(text), "%s faces", count_text(m.faces, size));
-    rc = rc || time_clean(&m, text, "nothing to clean");
+    rc = rc || to_device(RECON_MESH, &m) || time_clean(&m, text, "nothing to clean");
     golden_free(&T.ctx, M->device, RECON_MESH, &m);
     rc = rc || soup(n, &m) || time_clean(&m, text, "three vertices a face");
     golden_free(&T.ctx, M->device, RECON_MESH, &m);

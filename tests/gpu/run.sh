@@ -119,29 +119,35 @@ diff -r "$out/clean-cpu" "$out/clean-cuda" >"$out/clean.diff" 2>&1
 row 'kitchen cleaned and simplified' $? "$(head -n 1 "$out/clean.diff" | cut -c1-100) $(ls "$out/clean-cuda" 2>/dev/null | tr '\n' ' ')"
 cat "$out/clean-cuda.txt"
 
-# 7. meshes and points: the same bytes as the host's and the plain form's
+# 7. meshes and points: the same bytes as the host's and the plain form's; NVIDIA's checker, where it is: memory, races in shared
+# memory, what was never written. All at once, as long as the longest of them
 agree=$build/tests/gpu/agree
 [ -x "$agree" ] || make -C "$build" tests/gpu/agree >"$out/make.log" 2>&1 || { echo "cannot build $agree" >&2; exit 70; }
-for other in cpu ref; do
-    small=; [ $other = ref ] && small=--small
-    "$agree" "$build/lib/recon/cuda.so" "$build/lib/recon/$other.so" $small >"$out/agree-$other.txt" 2>&1
-    row "meshes and points: cuda = $other" $? "$(grep -c '^ok' "$out/agree-$other.txt") kernels"
-    cat "$out/agree-$other.txt"
-done
-
-# 8. NVIDIA's checker, where it is: memory, races in shared memory, what was never written
+beside() { # beside FILE COMMAND...: in the background; its output and its status
+    file=$out/$1; shift
+    { "$@" >"$file.txt" 2>&1; echo $? >"$file.rc"; } &
+}
 checker=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+small="--set scene.frames=10 --set scene.width=160 --set scene.height=120 --set fuse.voxel=0.06 --set preview.width=160 --set preview.height=120"
+beside agree-cpu "$agree" "$build/lib/recon/cuda.so" "$build/lib/recon/cpu.so"
+beside agree-ref "$agree" "$build/lib/recon/cuda.so" "$build/lib/recon/ref.so" --small
 for tool in memcheck racecheck initcheck; do
     [ -n "$checker" ] || { echo "-       compute-sanitizer is not here"; break; }
-    "$checker" --tool $tool --error-exitcode 9 "$run" --pipeline scene-to-mesh --device cuda --out "$out/check" --set scene.frames=10 \
-        --set scene.width=160 --set scene.height=120 --set fuse.voxel=0.06 --set preview.width=160 --set preview.height=120 \
-        >"$out/$tool.txt" 2>&1
-    row "compute-sanitizer $tool" $? "$(grep 'SUMMARY' "$out/$tool.txt" | tail -n 1 | cut -c1-100)"
-    "$checker" --tool $tool --error-exitcode 9 "$agree" "$build/lib/recon/cuda.so" "$build/lib/recon/cpu.so" --small >"$out/$tool-agree.txt" 2>&1
-    row "compute-sanitizer $tool, meshes" $? "$(grep 'SUMMARY' "$out/$tool-agree.txt" | tail -n 1 | cut -c1-100)"
+    beside "$tool" "$checker" --tool $tool --error-exitcode 9 "$run" --pipeline scene-to-mesh --device cuda --out "$out/check-$tool" $small
+    beside "$tool-agree" "$checker" --tool $tool --error-exitcode 9 "$agree" "$build/lib/recon/cuda.so" "$build/lib/recon/cpu.so" --small
+done
+wait
+for other in cpu ref; do
+    row "meshes and points: cuda = $other" "$(cat "$out/agree-$other.rc")" "$(grep -c '^ok' "$out/agree-$other.txt") lines"
+    cat "$out/agree-$other.txt"
+done
+for tool in memcheck racecheck initcheck; do
+    [ -n "$checker" ] || break
+    row "compute-sanitizer $tool" "$(cat "$out/$tool.rc")" "$(grep 'SUMMARY' "$out/$tool.txt" | tail -n 1 | cut -c1-100)"
+    row "compute-sanitizer $tool, meshes" "$(cat "$out/$tool-agree.rc")" "$(grep 'SUMMARY' "$out/$tool-agree.txt" | tail -n 1 | cut -c1-100)"
 done
 
-# 9. times: the kitchen at 2 cm, five times in one process
+# 8. times: the kitchen at 2 cm, five times in one process
 for device in cuda cpu; do
     n=5; [ $device = cpu ] && n=2
     "$run" --pipeline rgbd-to-mesh --dataset "$data/rgbd-kitchen" --device $device --repeat $n --out "$out/time-$device" \
