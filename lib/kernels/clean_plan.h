@@ -34,13 +34,14 @@ KERN_HD bool clean_same_place(const float *p, const float *q)
     return p[0] == q[0] && p[1] == q[1] && p[2] == q[2];
 }
 
-/* Grows with a face's area; 0 where it has none. */
+/* Grows with a face's area; 0 where it has none, -1 where it is no number, so that of faces at one edge these go first. */
 KERN_HD double clean_size(const struct recon_mesh *m, uint64_t f)
 {
-    double n[3];
+    double n[3], size;
 
     face_cross(m, f, n);
-    return n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    size = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    return size >= 0 ? size : -1;
 }
 
 KERN_HD bool clean_degenerate(const struct recon_mesh *m, uint64_t f)

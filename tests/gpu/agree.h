@@ -12,7 +12,7 @@ struct tally {
     char first[1200];
 };
 
-extern bool agree_small;
+extern bool agree_small, agree_plain; /* plain: the other module is the plain forms, which look at everything */
 extern int agree_patience; /* cancelled() says yes at the call of that number of a run; 0: never */
 
 /* The defaults of a kernel's parameters; free with free(). */

@@ -251,7 +251,7 @@ int agree_clean(void)
     call_and_free(book(agree_small ? 700 : 20000), "book");
     call_and_free(many(agree_small ? 12 : 60), "parts");
     call_and_free(shuffled(many(agree_small ? 12 : 60)), "parts, shuffled");
-    for (uint32_t i = 0; i < (agree_small ? 120 : 250); i++) {
+    for (uint32_t i = 0; i < (agree_small ? 40 : 250); i++) {
         snprintf(name, sizeof(name), "broken %u", i);
         call_and_free(broken(i), name);
     }

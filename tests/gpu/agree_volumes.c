@@ -159,9 +159,12 @@ static void surfaces(struct tally *t)
 
     for (size_t i = 0; i < COUNT(kinds); i++)
         for (size_t w = 0; w < COUNT(ways); w++) {
-            struct recon_volume v = blocks_of(&kinds[i], 3 + (uint32_t)i);
+            struct recon_volume v;
             char name[60];
 
+            if (agree_small && (i + w) % 3) /* each kind and each way */
+                continue;
+            v = blocks_of(&kinds[i], 3 + (uint32_t)i);
             p[MC_ISO].f = ways[w].iso;
             p[MC_MIN_WEIGHT].f = ways[w].min_weight;
             p[MC_INSIDE].i = ways[w].inside;

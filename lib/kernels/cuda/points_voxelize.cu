@@ -12,14 +12,17 @@
 
 namespace {
 
+#ifndef VOXEL_MANY_POINTS
+#define VOXEL_MANY_POINTS (1u << 22) /* from where dealing points out pays: at 1 M it takes longer, at 16 M it takes three quarters */
+#endif
+
 enum { AT_A_TIME = 4 };
-const uint64_t MANY_CELLS = 1 << 22, /* whose counts in floats, 16 MiB, still leave room in the level-2 cache */
-    MANY_POINTS = 1 << 20;
+const uint64_t MANY_CELLS = 1 << 22; /* whose counts in floats, 16 MiB, still leave room in the level-2 cache */
 
 /* Whether so many points are dealt out when they come in no order. */
 bool may_deal(uint64_t points, uint64_t cells)
 {
-    return cells > MANY_CELLS && cells <= (uint64_t)PARTS_MOST * PART && points >= MANY_POINTS;
+    return cells > MANY_CELLS && cells <= (uint64_t)PARTS_MOST * PART && points >= VOXEL_MANY_POINTS;
 }
 
 /* Memory of cells, counts of 16 bits or dealt points included. */

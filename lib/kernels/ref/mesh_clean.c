@@ -2,6 +2,7 @@
 #include "config.h"
 #include "kernels/ref/mesh_ref.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct edge_face { /* one a half-edge */
@@ -98,10 +99,11 @@ static void drop(struct recon_mesh *m, const uint8_t *gone)
 
 static double size_of(const struct recon_mesh *m, uint32_t f)
 {
-    double n[3];
+    double n[3], size;
 
     face_cross(m, f, n);
-    return n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    size = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    return isnan(size) ? -1 : size; /* what is no number goes first */
 }
 
 static void degenerate(struct recon_mesh *m, uint8_t *gone)

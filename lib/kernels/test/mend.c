@@ -140,6 +140,34 @@ static void cleaned(void **state)
     }
 }
 
+/* of three faces at an edge the one whose area is no number goes, wherever it stands; by both forms */
+static void cleaned_unsized(void **state)
+{
+    const struct recon_module *forms[] = { cpu, ref };
+
+    (void)state;
+    for (uint32_t i = 0; i < 6; i++) {
+        struct recon_mesh m = mesh_of(5, 3), a;
+        struct recon_value *p = test_params(test_kernel(cpu, MESH_CLEAN_NAME));
+        struct test_ctx t;
+
+        memcpy(m.xyz, (float[]){ 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, -2, 0, 0, 0, 3 }, 60);
+        m.xyz[3 * (2 + i / 2) + 2] = i & 1 ? INFINITY : NAN;
+        memcpy(m.index, (uint32_t[]){ 0, 1, 2, 1, 0, 3, 0, 1, 4 }, 36);
+        for (size_t k = 0; k < COUNT(forms); k++) {
+            test_ctx_init(&t, NULL, NULL, 1);
+            p[MESH_CLEAN_UNUSED].i = p[MESH_CLEAN_SPLIT].i = false;
+            assert_int_equal(run_mesh(&t, forms[k], MESH_CLEAN_NAME, &m, p, &a), 0);
+            assert_int_equal(a.faces, 2);
+            for (uint64_t c = 0; c < 6; c++)
+                assert_int_not_equal(a.index[c], 2 + i / 2);
+            test_slot_free(&t, RECON_MESH, &a);
+        }
+        free_mesh(&m);
+        free(p);
+    }
+}
+
 /* places that are no numbers are equal to none; half a million of them take no longer than others */
 static void cleaned_nowhere(void **state)
 {
@@ -411,7 +439,7 @@ static void simplified_closed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(references), cmocka_unit_test(touching), cmocka_unit_test(cleaned), BOTH(simplified), BOTH(simplified_closed), BOTH(simplified_plainly),
+        cmocka_unit_test(references), cmocka_unit_test(touching), cmocka_unit_test(cleaned), cmocka_unit_test(cleaned_unsized), BOTH(simplified), BOTH(simplified_closed), BOTH(simplified_plainly),
         BOTH(simplified_to_error), BOTH(simplified_flat), cmocka_unit_test(cleaned_nowhere),
     };
 
