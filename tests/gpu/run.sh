@@ -80,13 +80,13 @@ scenes() {
     # what others mean by a volume, and colours or none: the same files
     # alike NAME SETTINGS...: volume, mesh and picture of both devices
     alike() {
-        name=$1; shift
+        what=$1; shift
         for device in cpu cuda; do
-            ran "$name on $device" "$run" --pipeline "$here/kitchen.conf" --dataset "$data/rgbd-kitchen" --device $device --out "$out/alike-$device" \
+            ran "$what on $device" "$run" --pipeline "$here/kitchen.conf" --dataset "$data/rgbd-kitchen" --device $device --out "$out/alike-$device" \
                 --set fuse.voxel=0.03 "$@" || return
         done
         diff -r "$out/alike-cpu" "$out/alike-cuda" >"$out/log" 2>&1
-        row "$name: same files" $? "$(head -n 1 "$out/log")"
+        row "$what: same files" $? "$(head -n 1 "$out/log")"
         rm -rf "$out/alike-cpu" "$out/alike-cuda"
     }
     for compat in recon tsdf-fusion open3d nvblox; do
