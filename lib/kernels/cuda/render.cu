@@ -313,12 +313,17 @@ __global__ void __launch_bounds__(ROUND) spread(samples v, const uint8_t *mark, 
     block[at] = any;
 }
 
-__global__ void __launch_bounds__(SIDE * SIDE) preview_pixels(const __grid_constant__ struct march_field f,
+/* For volumes in blocks or dense ones alone: f says so where the compiler sees it. */
+template <bool BLOCKS>
+__global__ void __launch_bounds__(SIDE * SIDE) preview_pixels(const __grid_constant__ struct march_field from,
                                                               const uint8_t *rgb, const __grid_constant__ struct view w,
                                                               int samples, uint8_t *pixels)
 {
     uint32_t x = blockIdx.x * SIDE + threadIdx.x % SIDE, y = blockIdx.y * SIDE + threadIdx.x / SIDE;
+    struct march_field f = from;
 
+    f.scene = nullptr;
+    f.grid = BLOCKS ? f.grid : nullptr;
     if (x < w.width && y < w.height)
         preview_pixel(&f, rgb, &w, x, y, samples, pixels + 3 * ((size_t)y * w.width + x));
 }
@@ -454,7 +459,8 @@ int preview_run(struct recon_ctx *ctx, const void *const *in, const struct recon
     bytes = (uint64_t)w.width * w.height * 3;
     if (!(pixels = (uint8_t *)cuda_alloc(ctx, bytes)))
         return -1;
-    preview_pixels<<<grid, SIDE * SIDE, 0, cuda_stream(ctx)>>>(f, v->rgb, w, (int)params[PREVIEW_SAMPLES].i, pixels);
+    auto *draw = f.grid ? preview_pixels<true> : preview_pixels<false>;
+    draw<<<grid, SIDE * SIDE, 0, cuda_stream(ctx)>>>(f, v->rgb, w, (int)params[PREVIEW_SAMPLES].i, pixels);
     rc = cuda_launched(ctx, "preview") || watch.mark(ctx, 1) || watch.elapsed(ctx, &device_ms) ? -1 : 0;
     if (rc == 0)
         rc = preview_save(ctx, params, pixels, bytes);
