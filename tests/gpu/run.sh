@@ -2,7 +2,7 @@
 # The CUDA kernels against the CPU's, on a machine with a GPU.
 #   tests/gpu/run.sh BUILD DATA OUT [PART...]
 # BUILD: a built tree; DATA: a folder with rgbd-kitchen/ (100 real frames and tsdf_ref_4cm.npz); OUT: a folder for
-# what comes out; PART: scenes, agree, sanitizers, times (all, some ten minutes, most of them the sanitizers'). Prints a table and
+# what comes out; PART: scenes, agree, sanitizers, times (all; the sanitizers take most of the time, some six minutes). Prints a table and
 # ends with "N passed, N failed"; status 0 when none failed.
 usage() { echo "usage: $0 BUILD DATA OUT [scenes] [agree] [sanitizers] [times]" >&2; exit 64; }
 [ $# -ge 3 ] || usage
@@ -118,18 +118,20 @@ scenes() {
     # 6. frames to a mesh that is checked, cleaned, filled and simplified: every file of both devices the same
     clean='--pipeline rgbd-to-clean-mesh --set fuse.voxel=0.02'
     for device in cpu cuda; do
-        ran "kitchen cleaned on $device" "$run" $clean --dataset "$data/rgbd-kitchen" --device $device --out "$out/clean-$device" &&
-            cp "$out/log" "$out/clean-$device.txt"
+        ran "kitchen cleaned on $device" "$run" $clean --dataset "$data/rgbd-kitchen" --device $device --out "$out/clean-$device"
+        [ $device = cpu ] || cp "$out/log" "$out/clean.txt"
     done
     diff -r "$out/clean-cpu" "$out/clean-cuda" >"$out/clean.diff" 2>&1
     row 'kitchen cleaned and simplified' $? "$(head -n 1 "$out/clean.diff" | cut -c1-100) $(ls "$out/clean-cuda" 2>/dev/null | tr '\n' ' ')"
-    cat "$out/clean-cuda.txt"
+    cat "$out/clean.txt"
 }
 part scenes && scenes
 
 # 7. meshes and points: the same bytes as the host's and the plain form's
 agree=$build/tests/gpu/agree
-[ -x "$agree" ] || make -C "$build" tests/gpu/agree >"$out/make.log" 2>&1 || { echo "cannot build $agree" >&2; exit 70; }
+if part agree || part sanitizers; then
+    [ -x "$agree" ] || make -C "$build" tests/gpu/agree >"$out/make.log" 2>&1 || { echo "cannot build $agree" >&2; exit 70; }
+fi
 for other in cpu ref; do
     part agree || break
     small=; [ $other = ref ] && small=--small
@@ -138,18 +140,41 @@ for other in cpu ref; do
     cat "$out/agree-$other.txt"
 done
 
-# 8. NVIDIA's checker, where it is: memory, races in shared memory, what was never written
+# 8. NVIDIA's checker, where it is: memory, what was never written, races in shared memory. Five at once, each on processors of its own;
+# the races take longest, some five minutes.
 checker=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
-for tool in memcheck racecheck initcheck; do
-    part sanitizers || break
-    [ -n "$checker" ] || { echo "-       compute-sanitizer is not here"; break; }
-    "$checker" --tool $tool --error-exitcode 9 "$run" --pipeline scene-to-mesh --device cuda --out "$out/check" --set scene.frames=10 \
-        --set scene.width=160 --set scene.height=120 --set fuse.voxel=0.06 --set preview.width=160 --set preview.height=120 \
-        >"$out/$tool.txt" 2>&1
-    row "compute-sanitizer $tool" $? "$(grep 'SUMMARY' "$out/$tool.txt" | tail -n 1 | cut -c1-100)"
-    "$checker" --tool $tool --error-exitcode 9 "$agree" "$build/lib/recon/cuda.so" "$build/lib/recon/cpu.so" --small >"$out/$tool-agree.txt" 2>&1
-    row "compute-sanitizer $tool, meshes" $? "$(grep 'SUMMARY' "$out/$tool-agree.txt" | tail -n 1 | cut -c1-100)"
-done
+# check TOOL CPUS PART...: each part's lines into OUT/TOOL-PART.txt, its status into OUT/TOOL-PART.rc
+check() {
+    tool=$1 cpus=$2; shift 2
+    for name; do
+        case $name in
+            scene) set -- "$run" --pipeline scene-to-mesh --device cuda --out "$out/check-$tool" --set scene.frames=10 --set scene.width=160 \
+                       --set scene.height=120 --set fuse.voxel=0.06 --set preview.width=160 --set preview.height=120 ;;
+            *) set -- "$agree" "$build/lib/recon/cuda.so" "$build/lib/recon/cpu.so" --small "$name" ;;
+        esac
+        taskset -c "$cpus" "$checker" --tool "$tool" --error-exitcode 9 "$@" >"$out/$tool-$name.txt" 2>&1
+        echo $? >"$out/$tool-$name.rc"
+    done
+}
+sanitizers() {
+    all='scene volumes points simplify meshes fill clean' each=$(($(nproc) / 5))
+    [ -n "$checker" ] || { echo "-       compute-sanitizer is not here"; return; }
+    [ $each -ge 1 ] || each=1
+    rm -f "$out"/*check-*.rc
+    n=0 pids=
+    for what in "memcheck $all" "initcheck $all" 'racecheck scene volumes points simplify' 'racecheck meshes fill' 'racecheck clean'; do
+        first=$((n * each % $(nproc))) n=$((n + 1))
+        check ${what%% *} $first-$((first + each - 1)) ${what#* } &
+        pids="$pids $!"
+    done
+    wait $pids
+    for tool in memcheck initcheck racecheck; do
+        for name in $all; do
+            row "compute-sanitizer $tool, $name" "$(cat "$out/$tool-$name.rc")" "$(grep 'SUMMARY' "$out/$tool-$name.txt" | tail -n 1 | cut -c1-100)"
+        done
+    done
+}
+part sanitizers && sanitizers
 
 # 9. times: the kitchen at 2 cm, five times in one process
 for device in cuda cpu; do
