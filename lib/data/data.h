@@ -149,15 +149,18 @@ int points_read(const char *path, const struct geom_options *o, const struct dat
  * (depth-range) and a few far from all others (bounds-outlier). */
 void geom_doubts(const float *xyz, uint64_t n, bool points, void (*warn)(void *self, const char *rule, const char *object, const char *text),
                  void *self);
-/* ret->extra of m with runs of faces more behind its own: each is of the material, object, group and smoothing group that the face that it
- * is like is of, and has its further numbers. Those of all faces are left out, *ret_left, where more come than there were polygons.
- * m->extra and m->joined on the host. CODE_INTERNAL when extra is nothing that a reader packed. */
+/* Faces that come behind those of a mesh: so many that take after one of its own. */
 struct mesh_run {
-    uint32_t faces, like;
+    uint32_t faces, like; /* like: a number below m->faces */
 };
+/* ret->extra and ->extra_bytes, of m with runs of faces more: each is of the material, object, group and smoothing group that its like is
+ * of, and has its further numbers. Those of all faces are left out, *ret_left, where more come than there were polygons or the rows are
+ * not one a polygon. m->extra and m->joined on the host; ret->extra is of alloc, the caller's; both are written on success only.
+ * CODE_INTERNAL when extra is nothing that a reader packed, CODE_MEMORY when alloc gave none. */
 int mesh_extra_grow(const struct recon_mesh *m, const struct mesh_run *run, uint64_t runs, const struct data_alloc *alloc, struct recon_mesh *ret,
                     bool *ret_left, struct fault *fault);
-uint64_t mesh_extra_bytes(uint64_t bytes, uint64_t faces, uint64_t runs, uint64_t *ret_meanwhile); /* of its memory, at most */
+/* At most, for extra of so many bytes: of ret->extra; *ret_meanwhile: of what else is taken during the call. */
+uint64_t mesh_extra_bytes(uint64_t bytes, uint64_t faces, uint64_t runs, uint64_t *ret_meanwhile);
 /* What a writer wrote and what it left out. */
 struct mesh_written {
     struct strv files;    /* all, the mesh's own first */

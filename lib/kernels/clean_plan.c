@@ -129,7 +129,7 @@ int golden_clean(struct recon_ctx *ctx, const struct recon_kernel *kernel, const
     int rc;
 
     wrong_octahedron(xyz, index);
-    rc = golden_run(ctx, kernel, device, (const void *[]){ &m, NULL }, p, (void *[]){ &r, NULL });
+    rc = golden_run(ctx, kernel, device, (const void *[]){ &m, NULL }, p, (void *[]){ &r, NULL }, NULL);
     if (rc == 0)
         rc = mesh_census(ctx, &r, &c);
     if (rc == 0 && (c.used != OCTA_V || c.vertices != OCTA_V || c.euler != 2 || c.border || c.non_manifold || c.turned ||

@@ -96,7 +96,7 @@ static int golden_upload(struct recon_ctx *ctx, const struct recon_device *devic
 }
 
 int golden_run(struct recon_ctx *ctx, const struct recon_kernel *k, const struct recon_device *device, const void *const *in,
-               const struct recon_value *params, void *const *out)
+               const struct recon_value *params, void *const *out, struct recon_cost *ret_cost)
 {
     union slot {
         struct recon_points points;
@@ -107,8 +107,9 @@ int golden_run(struct recon_ctx *ctx, const struct recon_kernel *k, const struct
     struct recon_cost cost = { 0 };
     int n = 0, rc = 0;
 
+    ret_cost = ret_cost ? ret_cost : &cost;
     if (!device)
-        return k->run(ctx, in, params, out, &cost);
+        return k->run(ctx, in, params, out, ret_cost);
     for (; rc == 0 && k->in[n].name; n++) {
         there[n] = in[n];
         if (k->in[n].type == RECON_FRAMES)
@@ -117,7 +118,7 @@ int golden_run(struct recon_ctx *ctx, const struct recon_kernel *k, const struct
         there[n] = &copy[n];
         rc = golden_upload(ctx, device, (enum recon_slot)k->in[n].type, &copy[n]);
     }
-    rc = rc ? rc : k->run(ctx, there, params, out, &cost);
+    rc = rc ? rc : k->run(ctx, there, params, out, ret_cost);
     for (int i = 0; rc == 0 && k->out[i].name; i++)
         if (out[i])
             rc = golden_move(ctx, device, (enum recon_slot)k->out[i].type, out[i], RECON_HOST);

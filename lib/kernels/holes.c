@@ -458,7 +458,7 @@ int golden_fill(struct recon_ctx *ctx, const struct recon_kernel *k, const struc
     int rc;
 
     golden_octahedron(xyz, index);
-    rc = golden_run(ctx, k, device, (const void *[]){ &m, NULL }, p, (void *[]){ &r, NULL });
+    rc = golden_run(ctx, k, device, (const void *[]){ &m, NULL }, p, (void *[]){ &r, NULL }, NULL);
     if (rc)
         return rc;
     rc = mesh_census(ctx, &r, &c);

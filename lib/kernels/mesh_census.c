@@ -194,7 +194,10 @@ int census_selftest(struct recon_ctx *ctx, const struct recon_kernel *k, const s
     float xyz[3 * OCTA_V];
     uint32_t index[3 * OCTA_F];
     struct recon_mesh m = { .vertices = OCTA_V, .faces = OCTA_F, .xyz = xyz, .index = index };
+    struct recon_cost cost = { 0 };
 
     golden_octahedron(xyz, index);
-    return golden_run(ctx, k, device, (const void *[]){ &m, NULL }, p, (void *[]){ NULL });
+    if (golden_run(ctx, k, device, (const void *[]){ &m, NULL }, p, (void *[]){ NULL }, &cost))
+        return -1;
+    return cost.items == OCTA_F ? 0 : ctx->host->fail(ctx, CODE_INTERNAL, NULL, k->name, "self-test of '%s': not all faces are seen", k->name);
 }

@@ -3,6 +3,7 @@
 #include "base/base.h"
 #include "data/data.h"
 #include "kernels/mesh_plan.h"
+#include "kernels/plan.h"
 
 #include <string.h>
 
@@ -86,26 +87,16 @@ uint64_t mesh_beyond(const struct recon_mesh *m)
 
 /* ---- more faces ---- */
 
-static void *taken(void *ctx, uint64_t bytes)
-{
-    return ((struct recon_ctx *)ctx)->host->alloc(ctx, bytes);
-}
-
-static void given_back(void *ctx, void *p)
-{
-    ((struct recon_ctx *)ctx)->host->free(ctx, p);
-}
-
 int mesh_grow_extra(struct recon_ctx *ctx, const struct recon_mesh *m, const struct mesh_more *more, struct recon_mesh *ret)
 {
-    struct data_alloc alloc = { taken, given_back, ctx };
+    struct data_alloc alloc = ctx_alloc(ctx);
     struct fault fault = { 0 };
     bool left = false;
 
     if (mesh_extra_grow(m, more->run, more->runs, &alloc, ret, &left, &fault))
-        return ctx->host->fail(ctx, fault.err.code, NULL, "mesh", "%s", fault.err.text);
+        return fault.err.code == CODE_MEMORY ? -1 : ctx->host->fail(ctx, fault.err.code, NULL, "mesh", "%s", fault.err.text); /* alloc has told it */
     if (left)
-        ctx->host->log(ctx, RECON_WARN, NULL, "mesh", "further properties of faces are left out: more faces come in than there were polygons");
+        ctx->host->log(ctx, RECON_WARN, NULL, "mesh", "further properties of faces are left out: more faces come in than there were polygons, or they are not one row a polygon");
     return 0;
 }
 

@@ -210,7 +210,7 @@ static int run_octahedron(struct recon_ctx *ctx, const struct recon_kernel *k, c
     struct recon_mesh m = { .vertices = OCTA_V, .faces = OCTA_F, .xyz = xyz, .index = index };
 
     golden_octahedron(xyz, index);
-    return golden_run(ctx, k, device, (const void *[]){ &m, NULL }, p, (void *[]){ r, NULL });
+    return golden_run(ctx, k, device, (const void *[]){ &m, NULL }, p, (void *[]){ r, NULL }, NULL);
 }
 
 /* each vertex's four neighbours have their mean in the middle: one step of lambda 1/2 halves the octahedron */

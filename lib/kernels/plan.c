@@ -1,6 +1,7 @@
 #include "config.h"
 #include "kernels/plan.h"
 #include "base/base.h"
+#include "data/data.h"
 
 #include <stdlib.h>
 
@@ -69,6 +70,21 @@ uint64_t plan_memory_free(void)
     uint64_t a = meminfo_available(), b = cgroup_left();
 
     return a < b ? a : b;
+}
+
+static void *take(void *ctx, uint64_t bytes)
+{
+    return ((struct recon_ctx *)ctx)->host->alloc(ctx, bytes);
+}
+
+static void give_back(void *ctx, void *p)
+{
+    ((struct recon_ctx *)ctx)->host->free(ctx, p);
+}
+
+struct data_alloc ctx_alloc(struct recon_ctx *ctx)
+{
+    return (struct data_alloc){ take, give_back, ctx };
 }
 
 int plan_volume_fits(struct recon_ctx *ctx, const uint32_t dim[3], uint64_t need, uint64_t free_bytes,

@@ -18,6 +18,10 @@ uint64_t plan_memory_free(void);
 int plan_volume_fits(struct recon_ctx *ctx, const uint32_t dim[3], uint64_t need, uint64_t free_bytes,
                      const char *where);
 
+/* Host memory of a step for readers (data/data.h). */
+struct data_alloc;
+struct data_alloc ctx_alloc(struct recon_ctx *ctx);
+
 /* ---- tsdf.fuse ---- */
 
 struct fuse_plan {
@@ -57,8 +61,7 @@ int fuse_blocks_fit(struct recon_ctx *ctx, uint64_t n, uint64_t need, uint64_t f
 /* plan_volume_fits() for the dense form, with the other as a remedy. */
 int fuse_fits(struct recon_ctx *ctx, const struct fuse_plan *plan, uint64_t need, uint64_t free_bytes, const char *where);
 
-/* What the camera sees of a row of voxels (fixed x, y; k counts along z): the range of k that can project
- * into the picture with z in (0, zmax], one sample wider than exact on each side. */
+/* A frame's camera. */
 struct fuse_view {
     double r[9], t[3]; /* camera = r * (world - t), r rows: camera axes in world coordinates */
     double fx, fy, cx, cy; /* cx and cy less the plan's shift */
@@ -96,11 +99,11 @@ extern const struct golden_count golden_sphere_counts[];
 int golden_move(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot,
                 enum recon_place to);
 void golden_free(struct recon_ctx *ctx, const struct recon_device *device, enum recon_slot type, void *slot);
-/* Self-tests of a device's kernel on tiny inputs; device NULL: the host. 0, or -1 after fail(). */
 /* Runs a kernel on slots of the host wherever it works: device NULL as they are; else copies of the inputs (points, meshes,
- * volumes; frames stay) go to the device and what comes out comes back. */
+ * volumes; frames stay) go to the device and what comes out comes back. ret_cost: what the kernel says that it took, or NULL. */
 int golden_run(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device, const void *const *in,
-               const struct recon_value *params, void *const *out);
+               const struct recon_value *params, void *const *out, struct recon_cost *ret_cost);
+/* Self-tests of a device's kernel on tiny inputs; device NULL: the host. 0, or -1 after fail(). */
 int golden_fuse(struct recon_ctx *ctx, const struct recon_kernel *kernel, const struct recon_device *device);
 int golden_marching_cubes(struct recon_ctx *ctx, const struct recon_kernel *kernel,
                           const struct recon_device *device);

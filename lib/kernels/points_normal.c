@@ -202,7 +202,7 @@ int golden_points_normals(struct recon_ctx *ctx, const struct recon_kernel *k, c
         xyz[3 * i + 1] = (float)(i % 5);
         xyz[3 * i + 2] = (float)(i / 5) / 2;
     }
-    rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ &r, NULL });
+    rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ &r, NULL }, NULL);
     for (int i = 0; rc == 0 && i < 25; i++)
         if (!(fabs((double)r.normals[3 * i + 2] - 2 / sqrt(5)) < 1e-6) || !(fabs((double)r.normals[3 * i] + 1 / sqrt(5)) < 1e-6))
             rc = ctx->host->fail(ctx, CODE_INTERNAL, NULL, k->name, "self-test of '%s': a normal's z is %.9g, %.9g wanted", k->name,

@@ -264,7 +264,7 @@ static int golden_voxel_blocks(struct recon_ctx *ctx, const struct recon_kernel 
     int rc;
 
     p[VOXELIZE_FORM].i = VOXELIZE_BLOCKS;
-    rc = golden_run(ctx, k, device, (const void *[]){ in, NULL }, p, (void *[]){ &v, NULL, NULL });
+    rc = golden_run(ctx, k, device, (const void *[]){ in, NULL }, p, (void *[]){ &v, NULL, NULL }, NULL);
     if (rc == 0)
         rc = volume_spread(ctx, &v, &d);
     if (rc == 0 && (v.blocks != 1 || d.weight[3 * 16 + 2 * 4 + 1] != 2 || d.tsdf[2 * 16] != 1 || d.tsdf[1] != 0))
@@ -284,7 +284,7 @@ int golden_voxelize(struct recon_ctx *ctx, const struct recon_kernel *k, const s
     struct recon_volume v = { 0 };
     struct recon_points sparse = { 0 };
     double sum = 0;
-    int rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ &v, NULL, NULL });
+    int rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ &v, NULL, NULL }, NULL);
 
     for (int i = 0; rc == 0 && i < 64; i++)
         sum += (double)v.tsdf[i];
@@ -297,7 +297,7 @@ int golden_voxelize(struct recon_ctx *ctx, const struct recon_kernel *k, const s
         rc = golden_voxel_blocks(ctx, k, device, &in, p);
     p[VOXELIZE_FORM].i = VOXELIZE_SPARSE;
     if (rc == 0)
-        rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ NULL, &sparse, NULL });
+        rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ NULL, &sparse, NULL }, NULL);
     if (rc == 0 && sparse.n != 3)
         rc = wrong(ctx, k, "the number of occupied cells, sparse,", (double)sparse.n, 3);
     points_free(ctx, &sparse);
@@ -395,7 +395,7 @@ int golden_fps(struct recon_ctx *ctx, const struct recon_kernel *k, const struct
 
     for (int i = 0; i < 11; i++)
         xyz[3 * i] = (float)i;
-    rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ &r, NULL });
+    rc = golden_run(ctx, k, device, (const void *[]){ &in, NULL }, p, (void *[]){ &r, NULL }, NULL);
     for (int i = 0; rc == 0 && i < 5; i++)
         if (r.n != 5 || r.xyz[3 * i] != want[i])
             rc = wrong(ctx, k, "a point", (double)r.xyz[3 * i], (double)want[i]);

@@ -159,7 +159,7 @@ static int golden_one(struct recon_ctx *ctx, const struct recon_kernel *k, const
     int rc;
 
     golden_octahedron(xyz, index);
-    rc = golden_run(ctx, k, device, (const void *[]){ &m, NULL }, p, (void *[]){ &r, NULL });
+    rc = golden_run(ctx, k, device, (const void *[]){ &m, NULL }, p, (void *[]){ &r, NULL }, NULL);
     if (rc == 0)
         rc = mesh_census(ctx, &r, &c);
     if (rc == 0 && (c.euler != 2 || c.border || c.turned || c.split || c.faces < 4 || c.faces > OCTA_F))

@@ -96,7 +96,7 @@ int golden_sign(struct recon_ctx *ctx, const struct recon_kernel *k, const struc
 
     memcpy(copy, at, sizeof(at));
     golden_octahedron(xyz, index);
-    rc = golden_run(ctx, k, device, (const void *[]){ &m, &in, NULL }, p, (void *[]){ &r, NULL });
+    rc = golden_run(ctx, k, device, (const void *[]){ &m, &in, NULL }, p, (void *[]){ &r, NULL }, NULL);
     for (uint64_t i = 0; rc == 0 && i < COUNT(want); i++)
         if (want[i] && (n >= r.n || memcmp(r.xyz + 3 * n++, at + 3 * i, 12)))
             rc = ctx->host->fail(ctx, CODE_INTERNAL, NULL, k->name, "self-test of '%s': point %llu is not found inside", k->name, (unsigned long long)i);

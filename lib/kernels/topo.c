@@ -116,6 +116,9 @@ int topo_fits(struct recon_ctx *ctx, const struct recon_mesh *m)
 {
     if (m->faces <= UINT32_MAX / 3 - 1 && m->vertices < UINT32_MAX)
         return 0;
+    if (m->vertices >= UINT32_MAX)
+        return ctx->host->fail(ctx, CODE_DATA, NULL, "mesh", "the mesh has %llu vertices, at most %u are taken",
+                               (unsigned long long)m->vertices, UINT32_MAX - 1);
     return ctx->host->fail(ctx, CODE_DATA, NULL, "mesh", "the mesh has %llu faces, at most %u are taken", (unsigned long long)m->faces,
                            UINT32_MAX / 3 - 1);
 }

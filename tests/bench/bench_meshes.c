@@ -1,4 +1,4 @@
-/* The kernels of meshes and points, at a million elements and at 16 million. Floors count what the kernel's interface must
+/* The kernels of meshes, at a million elements and at 16 million; those of points in between. Floors count what the kernel's interface must
  * move, each byte once; where a step of a kernel is told apart, the floor is that step's. */
 #include "config.h"
 #include "kernels_bench.h"
@@ -6,24 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "kernels/mesh_rows.h"
-
-static uint32_t next_random(uint32_t *s)
-{
-    *s = *s * 1664525u + 1013904223u;
-    return *s >> 8;
-}
-
-static float uniform(uint32_t *s) /* -1 to 1 */
-{
-    return (float)next_random(s) / (1 << 23) - 1;
-}
-
-/* The slots of one call, and its time. */
-struct call {
-    const struct recon_kernel *k;
-    const void *in[3];
-    const struct recon_value *p;
-};
+#include "kernels/test/inputs.h"
 
 static void drop_all(const struct recon_kernel *k, void *const *out)
 {
@@ -31,8 +14,7 @@ static void drop_all(const struct recon_kernel *k, void *const *out)
         golden_free(&T.ctx, M->device, (enum recon_slot)k->out[i].type, out[i]);
 }
 
-/* times of c; the first is left out */
-static int time_call(const struct call *c, struct times *t)
+int time_call(const struct call *c, struct times *t)
 {
     union {
         struct recon_points points;
@@ -56,12 +38,12 @@ static int time_call(const struct call *c, struct times *t)
     return 0;
 }
 
-static int to_device(enum recon_slot type, void *slot)
+int to_device(enum recon_slot type, void *slot)
 {
     return M->device && golden_move(&T.ctx, M->device, type, slot, RECON_DEVICE) ? bad("upload") : 0;
 }
 
-static const char *count_text(uint64_t n, char text[32])
+const char *count_text(uint64_t n, char text[32])
 {
     snprintf(text, 32, n >= 1 << 20 ? "%.1f M" : "%.0f k", n >= 1 << 20 ? (double)n / 1048576 : (double)n / 1000);
     return text;
@@ -334,96 +316,7 @@ static int meshes(uint32_t n)
     return rc || in_no_order(n);
 }
 
-/* ---- points ---- */
-
-enum { CUBE, SCAN };
-
-/* CUBE: anywhere in a cube, in no order. SCAN: on a wavy sheet, row after row, as a camera sees one. */
-static int cloud(uint64_t n, int kind, struct recon_points *p)
-{
-    uint64_t wide = (uint64_t)sqrt((double)n);
-    uint32_t seed = 3;
-
-    *p = (struct recon_points){ .n = n, .xyz = T.ctx.host->alloc(&T.ctx, 12 * n) };
-    if (!p->xyz)
-        return bad("points");
-    for (uint64_t i = 0; i < n; i++) {
-        float *x = p->xyz + 3 * i;
-
-        for (int a = 0; a < 3; a++)
-            x[a] = uniform(&seed);
-        if (kind == SCAN) {
-            x[0] = (float)(2 * (double)(i / wide) / (double)wide - 1);
-            x[1] = (float)(2 * (double)(i % wide) / (double)wide - 1);
-            x[2] = 0.5f * sinf(7 * x[0]) * cosf(5 * x[1]) + 0.002f * x[2];
-        }
-    }
-    return to_device(RECON_POINTS, p);
-}
-
-static int time_voxels(const struct recon_points *c, const char *size, int meaning, uint32_t side, const char *remark)
-{
-    const double shape[3] = { side, side, side }, origin[3] = { -1, -1, -1 };
-    const struct recon_kernel *k = test_kernel(M, VOXELIZE_NAME);
-    struct recon_value *p = test_params(k);
-    struct call call = { k, { c }, p };
-    struct times t;
-    double cells = (double)side * side * side;
-    int rc;
-
-    p[VOXELIZE_MEANING].i = meaning;
-    p[VOXELIZE_RESOLUTION].i = side;
-    if (meaning == VOXELIZE_GRID) {
-        p[VOXELIZE_VOXEL].f = 2.0 / side;
-        p[VOXELIZE_SHAPE] = (struct recon_value){ .v = shape, .n = 3 };
-        p[VOXELIZE_ORIGIN] = (struct recon_value){ .v = origin, .n = 3 };
-    }
-    rc = time_call(&call, &t);
-    if (rc == 0)
-        tell(k->name, size, &t, (12 * (double)c->n + 8 * cells) / rate * 1e3, "bytes", remark);
-    free(p);
-    return rc;
-}
-
-static int voxels(uint64_t n)
-{
-    char size[32], text[100];
-    int rc = 0;
-
-    for (int kind = CUBE; kind <= SCAN && rc == 0; kind++) {
-        struct recon_points c = { 0 };
-
-        snprintf(text, sizeof(text), "%s points, 256^3", count_text(n, size));
-        rc = cloud(n, kind, &c) || time_voxels(&c, text, VOXELIZE_GRID, 256, kind == CUBE ? "grid, points in no order" : "grid, points as scanned") ||
-             time_voxels(&c, text, VOXELIZE_KAOLIN, 256, kind == CUBE ? "kaolin: read twice, in no order" : "kaolin: read twice, as scanned");
-        golden_free(&T.ctx, M->device, RECON_POINTS, &c);
-    }
-    return rc;
-}
-
-/* Floor: each point's distance renewed k times, at the operations that takes. */
-static int farthest(uint64_t n, uint64_t k)
-{
-    const struct recon_kernel *kernel = test_kernel(M, FPS_NAME);
-    struct recon_value *p = test_params(kernel);
-    struct recon_points c = { 0 };
-    struct call call = { kernel, { &c }, p };
-    struct times t;
-    char size[32], text[100];
-    int rc;
-
-    p[FPS_COUNT].i = (int64_t)k;
-    snprintf(text, sizeof(text), "%s points to %llu", count_text(n, size), (unsigned long long)k);
-    rc = cloud(n, CUBE, &c) || time_call(&call, &t);
-    if (rc == 0)
-        tell(kernel->name, text, &t, 9 * (double)n * (double)k / flops * 1e3, "flops", "in double");
-    golden_free(&T.ctx, M->device, RECON_POINTS, &c);
-    free(p);
-    return rc;
-}
-
-/* A ball of about faces triangles, wide strips at its poles. */
-static int ball(uint64_t faces, struct recon_mesh *m)
+int bench_ball(uint64_t faces, struct recon_mesh *m)
 {
     uint32_t n = (uint32_t)sqrt((double)faces / 2), *f;
 
@@ -448,26 +341,6 @@ static int ball(uint64_t faces, struct recon_mesh *m)
     return to_device(RECON_MESH, m);
 }
 
-static int signs(uint64_t n, uint64_t faces)
-{
-    const struct recon_kernel *k = test_kernel(M, CHECK_SIGN_NAME);
-    struct recon_value *p = test_params(k);
-    struct recon_mesh m = { 0 };
-    struct recon_points c = { 0 };
-    struct call call = { k, { &m, &c }, p };
-    struct times t;
-    char size[32], size2[32], text[100];
-    int rc = ball(faces, &m) || cloud(n, CUBE, &c) || time_call(&call, &t);
-
-    snprintf(text, sizeof(text), "%s points, %s faces", count_text(n, size), count_text(m.faces, size2));
-    if (rc == 0)
-        tell(k->name, text, &t, (13 * (double)n + 24 * (double)m.faces) / rate * 1e3, "bytes", "parity");
-    golden_free(&T.ctx, M->device, RECON_POINTS, &c);
-    golden_free(&T.ctx, M->device, RECON_MESH, &m);
-    free(p);
-    return rc;
-}
-
 /* A tenth of a ball's faces is left. Floor: the mesh read and written once. */
 static int simplify(uint64_t faces)
 {
@@ -476,7 +349,7 @@ static int simplify(uint64_t faces)
     struct recon_mesh m = { 0 };
     struct call call = { k, { &m }, p };
     char size[32], text[100];
-    int rc = ball(faces, &m);
+    int rc = bench_ball(faces, &m);
 
     p[MESH_SIMPLIFY_FACES].i = (int64_t)faces / 10;
     snprintf(text, sizeof(text), "%s faces to a tenth", count_text(m.faces, size));
@@ -493,16 +366,18 @@ static int simplify(uint64_t faces)
     return rc;
 }
 
-int bench_meshes(uint64_t most)
+int bench_meshes(uint64_t most, bool arrays)
 {
     int rc = 0;
 
     for (uint64_t n = most < 1 << 20 ? most : 1 << 20; n <= most && rc == 0; n *= 16)
-        rc = meshes((uint32_t)sqrt((double)n)) || clean((uint32_t)sqrt((double)n)) || voxels(n);
+        rc = meshes((uint32_t)sqrt((double)n)) || (!arrays && clean((uint32_t)sqrt((double)n))) || bench_voxels(n);
+    if (arrays)
+        return rc;
     for (uint32_t n = most < 1 << 20 ? 200 : 1001, i = 0; i < 2 && rc == 0; i++)
         rc = fill(n, 5 * i, i ? "holes of 20 edges; the outer border stays" : "the outer border stays");
     for (uint64_t n = most < 1 << 20 ? most : 1 << 20; n <= most && n <= 2 << 20 && rc == 0; n *= 2)
         rc = faces(n);
-    return rc || of_a_sphere(most < 1 << 24 ? 64 : 512) || farthest(most < 250000 ? most : 250000, most < 250000 ? 1000 : 4096) || (most > 1000000 && farthest(1000000, 4096)) ||
-           signs(most < 1000000 ? most : 1000000, 100000) || simplify(most < 2000000 ? most : 2000000);
+    return rc || of_a_sphere(most < 1 << 24 ? 64 : 512) || bench_farthest(most < 250000 ? most : 250000, most < 250000 ? 1000 : 4096) ||
+           (most > 1000000 && bench_farthest(1000000, 4096)) || bench_signs(most < 1000000 ? most : 1000000, 100000) || simplify(most < 2000000 ? most : 2000000);
 }

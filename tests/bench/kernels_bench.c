@@ -1,10 +1,11 @@
 /* kernels_bench: how fast the kernels of a module are at the sizes of doc/performance.md, against the least time that
  * their bytes or operations take.
  *
- *   kernels_bench MODULE.so [--frames CPU.so DATASET] [--repeat N] [--small] [--only meshes|volumes]
+ *   kernels_bench MODULE.so [--frames CPU.so DATASET] [--repeat N] [--small] [--only volumes|meshes|arrays]
  *
  * MODULE.so: cuda.so or cpu.so. Volumes and frames are made in place; with --frames, frames.read of CPU.so reads the real
- * ones of DATASET besides. --small: sizes for a trial. On a device, times are of events around the call, medians of N (15);
+ * ones of DATASET besides. --small: sizes for a trial; --only arrays: of the meshes what is bound by the copy's rate (smoothing, normals,
+ * voxels). On a device, times are of events around the call, medians of N (15);
  * the first call is left out. One line a row:
  *   row  size  median ms  [least .. most]  floor ms  ratio  bound by  remark
  * Floors: bytes over the measured rate of a device-to-device copy (read and written counted; memcpy on a CPU), operations
@@ -377,9 +378,10 @@ int main(int argc, char **argv)
     uint32_t sides[] = { 128, 256, 512 };
     int rc, small = 0;
     const char *only = "";
+    bool with_volumes;
 
     if (argc < 2) {
-        fprintf(stderr, "usage: %s MODULE.so [--frames CPU.so DATASET] [--repeat N] [--tflops X] [--small] [--only meshes|volumes]\n", argv[0]);
+        fprintf(stderr, "usage: %s MODULE.so [--frames CPU.so DATASET] [--repeat N] [--tflops X] [--small] [--only volumes|meshes|arrays]\n", argv[0]);
         return 64;
     }
     for (int i = 2; i < argc; i++) {
@@ -394,16 +396,17 @@ int main(int argc, char **argv)
         else if (str_eq(argv[i], "--frames") && i + 2 < argc)
             cpu = argv[i + 1], dataset = argv[i + 2], i += 2;
     }
+    with_volumes = only[0] == 0 || str_eq(only, "volumes");
     repeat = repeat < 1 ? 1 : repeat >= MOST ? MOST - 1 : repeat;
     M = open_module(argv[1], &so);
     test_ctx_init(&T, NULL, "/tmp", sysconf(_SC_NPROCESSORS_ONLN) < 16 ? (int)sysconf(_SC_NPROCESSORS_ONLN) : 16);
     if (M->device && M->device->open(&T.ctx, 0))
         return bad("device");
     rc = ceiling(small ? 16 << 20 : M->device ? 4ull << 30 : 256 << 20);
-    for (int i = 0; i < (small ? 1 : 3) && rc == 0 && !str_eq(only, "meshes"); i++)
+    for (int i = 0; i < (small ? 1 : 3) && rc == 0 && with_volumes; i++)
         rc = marching_cubes(sides[i]);
-    rc = rc || (!str_eq(only, "meshes") && (scene() || (cpu && real_frames(cpu, dataset))));
-    rc = rc || (!str_eq(only, "volumes") && bench_meshes(small ? 100000 : 1 << 24));
+    rc = rc || (with_volumes && (scene() || (cpu && real_frames(cpu, dataset))));
+    rc = rc || (!str_eq(only, "volumes") && bench_meshes(small ? 100000 : 1 << 24, str_eq(only, "arrays")));
     if (M->device)
         M->device->close(&T.ctx);
     return rc;

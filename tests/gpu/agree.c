@@ -1,16 +1,17 @@
 /* agree: whether the kernels of meshes, points and volumes of two modules give the same bytes, on inputs made here: regular, shuffled,
  * broken and tied.
  *
- *   agree A.so B.so [--small]
+ *   agree A.so B.so [--small] [PART...]
  * A and B: cuda.so, cpu.so or ref.so. Each case runs twice on A and once on B. One line a kernel: how many cases, how many differ, the
- * first that does, and of a device the most memory that a case took of what was said before. --small: sizes that ref.so takes in a
- * second and that the fake of a device (tests/fakes/cuda) bears. Normals by angle may differ by two roundings of 1 (1.2e-7): the arc
+ * first that does, and of a device the most memory that a case took of what was said before. --small: sizes that ref.so takes in
+ * seconds and that the fake of a device (tests/fakes/cuda) bears. PART: meshes, clean, fill, simplify, points or volumes; all. Normals by angle may differ by two roundings of 1 (1.2e-7): the arc
  * tangents of two libraries differ in their last bit. Status 0 when all agree. */
 #include "config.h"
 #include "agree.h"
 
 #include <dlfcn.h>
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -35,6 +36,14 @@ static char folder[] = "/tmp/agree-XXXXXX"; /* for files */
 bool agree_small, agree_plain;
 int agree_patience;
 
+/* That the process may run on. */
+static int processors(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+}
+
 static void open_side(struct side *s, const char *path)
 {
     void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -44,7 +53,7 @@ static void open_side(struct side *s, const char *path)
         exit(70);
     }
     s->m = dlsym(so, "recon_module");
-    test_ctx_init(&s->t, NULL, folder, (int)sysconf(_SC_NPROCESSORS_ONLN));
+    test_ctx_init(&s->t, NULL, folder, processors());
     if (s->m->device && s->m->device->open(&s->t.ctx, 0)) {
         fprintf(stderr, "agree: %s: %s\n", path, s->t.text);
         exit(70);
@@ -100,7 +109,7 @@ static void run_on(struct side *s, const struct recon_kernel *k, const void *con
         begin_again(k, i, in[i]);
     test_ctx_reset(&s->t);
     s->t.patience = agree_patience;
-    ret->rc = golden_run(&s->t.ctx, k, s->m->device, in, p, to);
+    ret->rc = golden_run(&s->t.ctx, k, s->m->device, in, p, to, NULL);
     ret->code = s->t.code;
     memcpy(ret->rule, s->t.rule, sizeof(ret->rule));
     memcpy(ret->text, s->t.text, sizeof(ret->text));
@@ -233,16 +242,35 @@ int agree_told(const char *name, const struct tally *t)
     return t->differ != 0;
 }
 
+struct part {
+    const char *name;
+    int (*run)(void);
+};
+static const struct part parts[] = {
+    { "meshes", agree_meshes },     { "clean", agree_clean },   { "fill", agree_fill },
+    { "simplify", agree_simplify }, { "points", agree_points }, { "volumes", agree_volumes },
+};
+
+static const struct part *part_of(const char *name)
+{
+    for (size_t i = 0; i < COUNT(parts); i++)
+        if (str_eq(parts[i].name, name))
+            return &parts[i];
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
-    static int (*const parts[])(void) = { agree_meshes, agree_clean, agree_fill, agree_simplify, agree_points, agree_volumes };
-    int failed = 0;
+    int first, failed = 0;
 
+    agree_small = argc > 3 && str_eq(argv[3], "--small");
+    first = agree_small ? 4 : 3;
+    for (int i = first; i < argc; i++)
+        argc = part_of(argv[i]) ? argc : 0;
     if (argc < 3) {
-        fprintf(stderr, "usage: %s A.so B.so [--small]\n", argv[0]);
+        fprintf(stderr, "usage: %s A.so B.so [--small] [meshes] [clean] [fill] [simplify] [points] [volumes]\n", argv[0]);
         return 64;
     }
-    agree_small = argc > 3 && str_eq(argv[3], "--small");
     if (!mkdtemp(folder)) {
         perror(folder);
         return 73;
@@ -250,8 +278,10 @@ int main(int argc, char **argv)
     open_side(&A, argv[1]);
     open_side(&B, argv[2]);
     agree_plain = str_eq(B.m->name, "ref");
-    for (size_t i = 0; i < COUNT(parts); i++)
-        failed += parts[i]();
+    for (size_t i = 0; argc == first && i < COUNT(parts); i++)
+        failed += parts[i].run();
+    for (int i = first; i < argc; i++)
+        failed += part_of(argv[i])->run();
     rmdir(folder);
     if (A.t.live || B.t.live)
         printf("FAILED  memory: %llu and %llu allocations are left\n", (unsigned long long)A.t.live, (unsigned long long)B.t.live), failed++;

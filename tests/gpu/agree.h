@@ -5,6 +5,7 @@
 #include "kernels/mesh_rows.h"
 #include "kernels/plan.h"
 #include "kernels/test/ctx.h"
+#include "kernels/test/inputs.h"
 
 struct tally {
     int cases, differ;
@@ -25,17 +26,13 @@ int agree_told(const char *name, const struct tally *t);
 
 /* ---- inputs ---- */
 
-uint32_t agree_random(uint32_t *seed); /* 24 bits */
-float agree_uniform(uint32_t *seed);   /* -1 to 1 */
 /* Meshes: a sheet, shuffled, a ball, a book, without faces, and ones whose faces repeat, turn, and name a vertex twice or none that is there. */
 void agree_each_mesh(void (*call)(const struct recon_mesh *, const char *));
-struct recon_mesh agree_mesh(uint64_t vertices, uint64_t faces); /* zeroes */
 struct recon_mesh agree_sheet(uint32_t n, uint32_t seed);        /* n x n vertices with colours */
 struct recon_mesh agree_ball(uint32_t n);                        /* closed */
 struct recon_mesh agree_book(uint32_t pages, uint32_t seed);     /* faces at one edge, either way; half of them repeat others */
 struct recon_mesh agree_garbage(uint32_t seed);
 void agree_shuffle(struct recon_mesh *m, uint32_t seed);
-void agree_free_mesh(struct recon_mesh *m);
 /* ties: whole numbers, many equal. Colours and normals go along. */
 struct recon_points agree_cloud(uint64_t n, uint32_t seed, bool ties);
 void agree_free_points(struct recon_points *p);

@@ -17,7 +17,7 @@ static void clean_one(const struct recon_mesh *m, const char *what)
     char name[120];
 
     for (int i = 0; i < (m->faces > 1000000 ? 2 : 6); i++) {
-        uint32_t ways = i == 0 ? 0x7f : i == 1 ? 0x10 : i == 2 ? 0x6f : i == 3 ? 0 : agree_random(&seed);
+        uint32_t ways = i == 0 ? 0x7f : i == 1 ? 0x10 : i == 2 ? 0x6f : i == 3 ? 0 : next_random(&seed);
 
         for (size_t k = 0; k < COUNT(switches); k++)
             p[switches[k]].i = ways >> k & 1;
@@ -43,11 +43,11 @@ static void turn(struct recon_mesh *m, uint64_t f)
 /* Room for more vertices and faces behind those that are there. */
 static struct recon_mesh with_room(struct recon_mesh m, uint64_t vertices, uint64_t faces)
 {
-    struct recon_mesh r = agree_mesh(m.vertices + vertices, m.faces + faces);
+    struct recon_mesh r = mesh_of(m.vertices + vertices, m.faces + faces);
 
     memcpy(r.xyz, m.xyz, 12 * m.vertices);
     memcpy(r.index, m.index, 12 * m.faces);
-    agree_free_mesh(&m);
+    free_mesh(&m);
     return r;
 }
 
@@ -61,27 +61,27 @@ static struct recon_mesh both(struct recon_mesh a, struct recon_mesh b, float ap
         r.xyz[3 * v + i] = b.xyz[i] + (i % 3 ? 0 : apart);
     for (uint64_t i = 0; i < 3 * b.faces; i++)
         r.index[3 * f + i] = b.index[i] + (uint32_t)v;
-    agree_free_mesh(&b);
+    free_mesh(&b);
     return r;
 }
 
 /* Every corner gets a vertex of its own. */
 static struct recon_mesh soup(struct recon_mesh m)
 {
-    struct recon_mesh r = agree_mesh(3 * m.faces, m.faces);
+    struct recon_mesh r = mesh_of(3 * m.faces, m.faces);
 
     for (uint64_t i = 0; i < 3 * m.faces; i++) {
         memcpy(r.xyz + 3 * i, m.xyz + 3 * (uint64_t)m.index[i], 12);
         r.index[i] = (uint32_t)i;
     }
-    agree_free_mesh(&m);
+    free_mesh(&m);
     return r;
 }
 
 /* A strip of n quads whose ends are joined after a half turn: it has one side. */
 static struct recon_mesh moebius(uint32_t n)
 {
-    struct recon_mesh m = agree_mesh(2ull * n, 2ull * n);
+    struct recon_mesh m = mesh_of(2ull * n, 2ull * n);
 
     for (uint32_t i = 0; i < n; i++) {
         double a = 2 * 3.14159265358979 * i / n;
@@ -100,11 +100,11 @@ static struct recon_mesh moebius(uint32_t n)
 /* n x n quads whose sides are joined, one pair after a turn: closed, with one side, in no space of three axes. */
 static struct recon_mesh klein(uint32_t n)
 {
-    struct recon_mesh m = agree_mesh((uint64_t)n * n, 2ull * n * n);
+    struct recon_mesh m = mesh_of((uint64_t)n * n, 2ull * n * n);
     uint32_t *f = m.index, seed = 3;
 
     for (uint64_t i = 0; i < 3 * m.vertices; i++)
-        m.xyz[i] = agree_uniform(&seed);
+        m.xyz[i] = uniform(&seed);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < n; j++, f += 6) {
             uint32_t k = (j + 1) % n, next = (i + 1) % n, a = i + 1 < n ? j : (n - j) % n, b = i + 1 < n ? k : (n - k) % n;
@@ -117,12 +117,12 @@ static struct recon_mesh klein(uint32_t n)
 /* n pages on one spine, and the last of them again. */
 static struct recon_mesh book(uint32_t n)
 {
-    struct recon_mesh m = agree_mesh(n + 2ull, n + 1ull);
+    struct recon_mesh m = mesh_of(n + 2ull, n + 1ull);
     uint32_t seed = n;
 
     m.xyz[3] = 1;
     for (uint32_t i = 0; i < n; i++) {
-        memcpy(m.xyz + 3 * (i + 2), (float[]){ agree_uniform(&seed), 1 + (float)(agree_random(&seed) % 4), (float)(agree_random(&seed) % 3) }, 12);
+        memcpy(m.xyz + 3 * (i + 2), (float[]){ uniform(&seed), 1 + (float)(next_random(&seed) % 4), (float)(next_random(&seed) % 3) }, 12);
         memcpy(m.index + 3 * i, (uint32_t[]){ i & 1, !(i & 1), i + 2 }, 12);
     }
     memcpy(m.index + 3 * n, m.index + 3 * (n - 1), 12);
@@ -137,27 +137,27 @@ static struct recon_mesh broken(uint32_t seed)
     struct recon_mesh m = seed & 1 ? agree_ball(3 + seed % 4) : seed & 2 ? moebius(3 + seed % 9) : agree_sheet(3 + seed % 4, seed);
     uint64_t f;
 
-    if (agree_random(&seed) % 3 == 0)
-        m = both(m, agree_random(&seed) & 1 ? agree_ball(3) : klein(3 + agree_random(&seed) % 3), agree_random(&seed) & 1 ? 0.5f : 5);
-    if (agree_random(&seed) % 4 == 0)
+    if (next_random(&seed) % 3 == 0)
+        m = both(m, next_random(&seed) & 1 ? agree_ball(3) : klein(3 + next_random(&seed) % 3), next_random(&seed) & 1 ? 0.5f : 5);
+    if (next_random(&seed) % 4 == 0)
         m = soup(m);
     f = m.faces;
     m = with_room(m, 2, 12);
     for (uint64_t v = m.vertices - 2; v < m.vertices; v++) /* two at a place that is there, one at none */
-        memcpy(m.xyz + 3 * v, agree_random(&seed) % 8 ? (float[]){ -m.xyz[0], m.xyz[1], m.xyz[2] } : (float[]){ NAN, 1, 0 }, 12);
+        memcpy(m.xyz + 3 * v, next_random(&seed) % 8 ? (float[]){ -m.xyz[0], m.xyz[1], m.xyz[2] } : (float[]){ NAN, 1, 0 }, 12);
     for (uint64_t i = f; i < m.faces; i++) { /* more faces: anywhere, repeated, at an edge */
-        uint32_t any[3] = { agree_random(&seed) % (uint32_t)m.vertices, agree_random(&seed) % (uint32_t)m.vertices, agree_random(&seed) % (uint32_t)m.vertices };
+        uint32_t any[3] = { next_random(&seed) % (uint32_t)m.vertices, next_random(&seed) % (uint32_t)m.vertices, next_random(&seed) % (uint32_t)m.vertices };
 
-        memcpy(m.index + 3 * i, m.index + 3 * (agree_random(&seed) % i), 12);
-        for (uint32_t k = agree_random(&seed) % 4; k < 3; k++)
+        memcpy(m.index + 3 * i, m.index + 3 * (next_random(&seed) % i), 12);
+        for (uint32_t k = next_random(&seed) % 4; k < 3; k++)
             m.index[3 * i + k] = any[k];
     }
-    for (uint64_t i = agree_random(&seed) % 5 ? 0 : m.faces; i < m.faces; i++)
-        if (agree_random(&seed) % 3 == 0)
+    for (uint64_t i = next_random(&seed) % 5 ? 0 : m.faces; i < m.faces; i++)
+        if (next_random(&seed) % 3 == 0)
             turn(&m, i);
     for (uint64_t i = 0; i < 3 * m.vertices; i++)
-        if (agree_random(&seed) % 40 == 0)
-            m.xyz[i] = agree_random(&seed) & 1 ? 0.0f : -0.0f;
+        if (next_random(&seed) % 40 == 0)
+            m.xyz[i] = next_random(&seed) & 1 ? 0.0f : -0.0f;
     return m;
 }
 
@@ -173,7 +173,7 @@ static struct recon_mesh half_turned(struct recon_mesh m)
     uint32_t seed = 11;
 
     for (uint64_t f = 0; f < m.faces; f++)
-        if (agree_random(&seed) & 1)
+        if (next_random(&seed) & 1)
             turn(&m, f);
     return m;
 }
@@ -187,7 +187,7 @@ static struct recon_mesh flat(uint32_t parts)
     for (uint32_t i = 1; i < parts; i++)
         m = both(m, agree_ball(4 + i % 5), 0);
     for (uint64_t v = 0; v < m.vertices; v++)
-        memcpy(m.xyz + 3 * v, (float[]){ agree_uniform(&seed) * agree_uniform(&seed), agree_uniform(&seed) * agree_uniform(&seed), 0.7f }, 12);
+        memcpy(m.xyz + 3 * v, (float[]){ uniform(&seed) * uniform(&seed), uniform(&seed) * uniform(&seed), 0.7f }, 12);
     return m;
 }
 
@@ -217,7 +217,7 @@ static struct recon_mesh walled(struct recon_mesh m)
 
     m = with_room(m, 4, 8);
     for (uint64_t i = 3 * v; i < 3 * m.vertices; i++)
-        m.xyz[i] = agree_uniform(&seed);
+        m.xyz[i] = uniform(&seed);
     for (uint64_t i = f; i < m.faces; i++)
         memcpy(m.index + 3 * i, (uint32_t[]){ m.index[3 * (i - f)], m.index[3 * (i - f) + 1], (uint32_t)(v + i % 4) }, 12);
     return m;
@@ -226,7 +226,7 @@ static struct recon_mesh walled(struct recon_mesh m)
 static void call_and_free(struct recon_mesh m, const char *what)
 {
     clean_one(&m, what);
-    agree_free_mesh(&m);
+    free_mesh(&m);
 }
 
 int agree_clean(void)

@@ -27,16 +27,16 @@ static void pierce(struct recon_mesh *m, uint32_t one_in, uint32_t further, uint
     uint64_t k = 0;
 
     for (uint64_t f = 0; f < m->faces; f++)
-        if (agree_random(&seed) % one_in)
+        if (next_random(&seed) % one_in)
             memmove(m->index + 3 * k++, m->index + 3 * f, 12);
     for (; further > 0 && k < m->faces; further--, k++)
         for (int i = 0; i < 3; i++)
-            m->index[3 * k + i] = agree_random(&seed) % (uint32_t)m->vertices;
+            m->index[3 * k + i] = next_random(&seed) % (uint32_t)m->vertices;
     m->faces = k;
 }
 
 /* Texture coordinates, normals of corners, polygons; bytes that no reader packed, which are refused once a face comes. */
-static void lade(struct recon_mesh *m, bool extra, uint32_t seed)
+static void attach(struct recon_mesh *m, bool extra, uint32_t seed)
 {
     m->uvs = m->corner_normals = 50;
     m->uv = xcalloc(100, 4);
@@ -45,20 +45,14 @@ static void lade(struct recon_mesh *m, bool extra, uint32_t seed)
     m->normal_index = xcalloc(3 * m->faces, 4);
     m->joined = xcalloc(m->faces, 1);
     for (uint64_t i = 0; i < 3 * m->faces; i++) {
-        m->uv_index[i] = i % 7 ? agree_random(&seed) % 50 : RECON_NONE;
-        m->normal_index[i] = i % 5 ? agree_random(&seed) % 50 : RECON_NONE;
+        m->uv_index[i] = i % 7 ? next_random(&seed) % 50 : RECON_NONE;
+        m->normal_index[i] = i % 5 ? next_random(&seed) % 50 : RECON_NONE;
         m->joined[i / 3] = i % 9 == 8;
     }
     if (extra) {
         m->extra_bytes = 300;
         m->extra = xcalloc(300, 1);
     }
-}
-
-static void unlade(struct recon_mesh *m)
-{
-    for (void **x = (void *[]){ m->uv, m->corner_normal, m->uv_index, m->normal_index, m->joined, m->extra, m }; *x != m; x++)
-        free(*x);
 }
 
 static void pierced(void)
@@ -78,13 +72,11 @@ static void pierced(void)
             snprintf(name, sizeof(name), "%s, one face of %u gone, %u more", kind ? "sheet" : "ball", rows[i][0], rows[i][1]);
             fill_one(&m, name);
             if (i < 3) {
-                lade(&m, i == 2, 7);
+                attach(&m, i == 2, 7);
                 snprintf(name, sizeof(name), "%s with all that a mesh has, %zu", kind ? "sheet" : "ball", i);
                 fill_one(&m, name);
-                unlade(&m);
             }
-            free(m.normals);
-            agree_free_mesh(&m);
+            free_mesh(&m);
         }
 }
 
@@ -95,7 +87,7 @@ enum way { PLAIN, TURNED, BACKWARDS, WAYS };
 static void fan(uint32_t n, enum way way)
 {
     static const char *const names[] = { "a fan", "a fan with a turned face", "a fan backwards" };
-    struct recon_mesh m = agree_mesh(n + 2, n);
+    struct recon_mesh m = mesh_of(n + 2, n);
 
     for (uint32_t i = 0; i <= n; i++) {
         double a = 6 * (double)i / n;
@@ -110,23 +102,23 @@ static void fan(uint32_t n, enum way way)
         m.index[3 * (n / 2) + 2] = n / 2 + 1;
     }
     fill_one(&m, names[way]);
-    agree_free_mesh(&m);
+    free_mesh(&m);
 }
 
 /* Faces without a neighbour, some at a vertex of each other, some twice. */
 static void alone(void)
 {
-    struct recon_mesh m = agree_mesh(60, 24);
+    struct recon_mesh m = mesh_of(60, 24);
     uint32_t seed = 4;
 
     for (uint32_t i = 0; i < 180; i++)
-        m.xyz[i] = agree_uniform(&seed);
+        m.xyz[i] = uniform(&seed);
     for (uint32_t f = 0; f < 24; f++)
         memcpy(m.index + 3 * (uint64_t)f, (uint32_t[]){ f % 20, 20 + 2 * (f % 20), 21 + 2 * (f % 20) }, 12);
     fill_one(&m, "faces on their own");
     m.faces = 20;
     fill_one(&m, "nothing but faces on their own");
-    agree_free_mesh(&m);
+    free_mesh(&m);
 }
 
 int agree_fill(void)

@@ -4,40 +4,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-uint32_t agree_random(uint32_t *s)
-{
-    *s = *s * 1664525u + 1013904223u;
-    return *s >> 8;
-}
-
-float agree_uniform(uint32_t *s) /* -1 to 1 */
-{
-    return (float)agree_random(s) / (1 << 23) - 1;
-}
-
-struct recon_mesh agree_mesh(uint64_t vertices, uint64_t faces)
-{
-    return (struct recon_mesh){ .vertices = vertices, .faces = faces, .xyz = xcalloc(3 * vertices + 1, 4), .index = xcalloc(3 * faces + 1, 4) };
-}
-
-void agree_free_mesh(struct recon_mesh *m)
-{
-    free(m->xyz);
-    free(m->rgb);
-    free(m->index);
-}
-
 struct recon_mesh agree_sheet(uint32_t n, uint32_t seed)
 {
-    struct recon_mesh m = agree_mesh((uint64_t)n * n, 2ull * (n - 1) * (n - 1));
+    struct recon_mesh m = mesh_of((uint64_t)n * n, 2ull * (n - 1) * (n - 1));
     uint32_t *f = m.index;
 
     m.rgb = xcalloc(3 * m.vertices, 1);
     for (uint32_t i = 0; i < n * n; i++) {
-        m.xyz[3 * i] = (float)(i / n) + 0.3f * agree_uniform(&seed);
-        m.xyz[3 * i + 1] = (float)(i % n) + 0.3f * agree_uniform(&seed);
-        m.xyz[3 * i + 2] = sinf((float)(i / n)) * cosf((float)(i % n) / 2) + 0.2f * agree_uniform(&seed);
-        m.rgb[3 * i] = (uint8_t)agree_random(&seed);
+        m.xyz[3 * i] = (float)(i / n) + 0.3f * uniform(&seed);
+        m.xyz[3 * i + 1] = (float)(i % n) + 0.3f * uniform(&seed);
+        m.xyz[3 * i + 2] = sinf((float)(i / n)) * cosf((float)(i % n) / 2) + 0.2f * uniform(&seed);
+        m.rgb[3 * i] = (uint8_t)next_random(&seed);
     }
     for (uint32_t i = 0; i + 1 < n; i++)
         for (uint32_t j = 0; j + 1 < n; j++, f += 6) {
@@ -55,7 +32,7 @@ void agree_shuffle(struct recon_mesh *m, uint32_t seed)
     float *xyz = xcalloc(3 * m->vertices, 4);
 
     for (uint32_t i = 0; i < m->vertices; i++) {
-        uint32_t k = (uint32_t)(((uint64_t)agree_random(&seed) << 24 | agree_random(&seed)) % (i + 1));
+        uint32_t k = (uint32_t)(((uint64_t)next_random(&seed) << 24 | next_random(&seed)) % (i + 1));
 
         at[i] = at[k];
         at[k] = i;
@@ -65,7 +42,7 @@ void agree_shuffle(struct recon_mesh *m, uint32_t seed)
     for (uint64_t i = 0; i < 3 * m->faces; i++)
         m->index[i] = at[m->index[i]];
     for (uint64_t i = m->faces - 1; i > 0; i--) {
-        uint64_t k = ((uint64_t)agree_random(&seed) << 24 | agree_random(&seed)) % (i + 1);
+        uint64_t k = ((uint64_t)next_random(&seed) << 24 | next_random(&seed)) % (i + 1);
         uint32_t x[3];
 
         memcpy(x, m->index + 3 * i, 12);
@@ -80,7 +57,7 @@ void agree_shuffle(struct recon_mesh *m, uint32_t seed)
 /* A sphere of n x n quads around z, closed. */
 struct recon_mesh agree_ball(uint32_t n)
 {
-    struct recon_mesh m = agree_mesh((uint64_t)n * (n - 1) + 2, 2ull * n * (n - 1));
+    struct recon_mesh m = mesh_of((uint64_t)n * (n - 1) + 2, 2ull * n * (n - 1));
     uint32_t *f = m.index, top = n * (n - 1), bottom = top + 1;
 
     for (uint32_t i = 1; i < n; i++)
@@ -108,13 +85,13 @@ struct recon_mesh agree_ball(uint32_t n)
 /* Few vertices; some seeds name one that is not there. */
 struct recon_mesh agree_garbage(uint32_t seed)
 {
-    uint32_t n = 3 + agree_random(&seed) % 40, f = 1 + agree_random(&seed) % 90;
-    struct recon_mesh m = agree_mesh(n, f);
+    uint32_t n = 3 + next_random(&seed) % 40, f = 1 + next_random(&seed) % 90;
+    struct recon_mesh m = mesh_of(n, f);
 
     for (uint32_t i = 0; i < 3 * n; i++)
-        m.xyz[i] = (float)(agree_random(&seed) % 4);
+        m.xyz[i] = (float)(next_random(&seed) % 4);
     for (uint32_t i = 0; i < 3 * f; i++)
-        m.index[i] = agree_random(&seed) % n;
+        m.index[i] = next_random(&seed) % n;
     if (seed % 16 == 0)
         m.index[f] = n + 5; /* refused */
     return m;
@@ -122,12 +99,12 @@ struct recon_mesh agree_garbage(uint32_t seed)
 
 struct recon_mesh agree_book(uint32_t pages, uint32_t seed)
 {
-    struct recon_mesh m = agree_mesh(pages + 2, 2ull * pages);
+    struct recon_mesh m = mesh_of(pages + 2, 2ull * pages);
 
     for (uint32_t i = 0; i < 3 * m.vertices; i++)
-        m.xyz[i] = agree_uniform(&seed);
+        m.xyz[i] = uniform(&seed);
     for (uint32_t i = 0; i < 2 * pages; i++) {
-        uint32_t v[3] = { 0, 1, 2 + (i < pages ? i : agree_random(&seed) % pages) }, turn = agree_random(&seed);
+        uint32_t v[3] = { 0, 1, 2 + (i < pages ? i : next_random(&seed) % pages) }, turn = next_random(&seed);
 
         for (uint32_t k = 0; k < 3; k++)
             m.index[3 * i + k] = v[(turn & 1 ? k : 2 - k) % 3];
@@ -143,21 +120,21 @@ void agree_each_mesh(void (*call)(const struct recon_mesh *, const char *))
     call(&m, "sheet");
     agree_shuffle(&m, 2);
     call(&m, "shuffled sheet");
-    agree_free_mesh(&m);
+    free_mesh(&m);
     m = agree_ball(agree_small ? 30 : 300);
     call(&m, "ball");
-    agree_free_mesh(&m);
+    free_mesh(&m);
     m = agree_book(agree_small ? 50 : 300, 5);
     call(&m, "book");
-    agree_free_mesh(&m);
-    m = agree_mesh(5, 0);
+    free_mesh(&m);
+    m = mesh_of(5, 0);
     call(&m, "no faces");
-    agree_free_mesh(&m);
+    free_mesh(&m);
     for (uint32_t i = 0; i < (agree_small ? 6 : 200); i++) {
         m = agree_garbage(77 * i + 3);
         snprintf(name, sizeof(name), "garbage %u", i);
         call(&m, name);
-        agree_free_mesh(&m);
+        free_mesh(&m);
     }
 }
 
@@ -166,9 +143,9 @@ struct recon_points agree_cloud(uint64_t n, uint32_t seed, bool ties)
     struct recon_points p = { .n = n, .xyz = xcalloc(3 * n + 1, 4), .normals = xcalloc(3 * n + 1, 4), .rgb = xcalloc(3 * n + 1, 1) };
 
     for (uint64_t i = 0; i < 3 * n; i++) {
-        p.xyz[i] = ties ? (float)(agree_random(&seed) % 20) : agree_uniform(&seed);
-        p.normals[i] = agree_uniform(&seed);
-        p.rgb[i] = (uint8_t)agree_random(&seed);
+        p.xyz[i] = ties ? (float)(next_random(&seed) % 20) : uniform(&seed);
+        p.normals[i] = uniform(&seed);
+        p.rgb[i] = (uint8_t)next_random(&seed);
     }
     return p;
 }

@@ -20,13 +20,13 @@ static void normals_one(const struct recon_mesh *m, const char *what)
 /* A vertex of n faces. */
 static struct recon_mesh fan(uint32_t n)
 {
-    struct recon_mesh m = agree_mesh(n + 1ull, n);
+    struct recon_mesh m = mesh_of(n + 1ull, n);
     uint32_t seed = n;
 
     for (uint32_t i = 0; i < n; i++) {
         memcpy(m.index + 3ull * i, (uint32_t[]){ 0, 1 + i, 1 + (i + 1) % n }, 12);
         for (int k = 0; k < 3; k++)
-            m.xyz[3 * (i + 1ull) + (uint32_t)k] = agree_uniform(&seed);
+            m.xyz[3 * (i + 1ull) + (uint32_t)k] = uniform(&seed);
     }
     return m;
 }
@@ -39,11 +39,11 @@ static void large_meshes(void)
     normals_one(&m, "large sheet");
     agree_shuffle(&m, 4);
     normals_one(&m, "large shuffled sheet");
-    agree_free_mesh(&m);
+    free_mesh(&m);
     for (uint32_t n = 500; n < 20000; n *= 6) {
         m = fan(n);
         normals_one(&m, "fan");
-        agree_free_mesh(&m);
+        free_mesh(&m);
     }
 }
 

@@ -63,6 +63,8 @@ static void voxels(struct tally *t)
     free(p);
 }
 
+enum { MANY = 4300001, FEWER = 1050001 }; /* points that are dealt out by parts of the grid, by a device and by its fake */
+
 /* More cells than are counted in floats at once; of the points, some in no order, a crowd is in one cell, which may be more than
  * 16 bits count. */
 static void many_cells(struct tally *t)
@@ -70,19 +72,18 @@ static void many_cells(struct tally *t)
     static const struct {
         uint64_t n, crowd;
         int way;
-    } rows[] = { { 3001, 66000, VOXELIZE_KAOLIN }, { 3001, 2000, VOXELIZE_KAOLIN_01 }, { 1050001, 66000, VOXELIZE_GRID }, { 3001, 66000, VOXELIZE_GRID },
-                 { 1050001, 300, VOXELIZE_KAOLIN }, { 5000000, 10, VOXELIZE_GRID } };
+    } rows[] = { { 3001, 66000, VOXELIZE_KAOLIN }, { MANY, 2000, VOXELIZE_KAOLIN_01 }, { MANY, 66000, VOXELIZE_GRID }, { 3001, 66000, VOXELIZE_GRID },
+                 { MANY, 300, VOXELIZE_KAOLIN }, { 5000000, 10, VOXELIZE_GRID } };
     struct recon_value *p = agree_params(VOXELIZE_NAME);
 
     p[VOXELIZE_FORM].i = VOXELIZE_DENSE;
     p[VOXELIZE_RESOLUTION].i = 163;
     for (size_t i = 0; i < (agree_small ? 3 : COUNT(rows)); i++) {
+        uint64_t n = rows[i].n == MANY && agree_small ? FEWER : rows[i].n;
         struct recon_points c;
         char name[80];
 
-        if (agree_plain && rows[i].way == VOXELIZE_KAOLIN_01) /* every point to every cell */
-            continue;
-        c = agree_cloud(rows[i].n + rows[i].crowd, 8, false);
+        c = agree_cloud(n + rows[i].crowd, 8, false);
         for (uint64_t k = 0; k < rows[i].crowd; k++)
             memcpy(c.xyz + 3 * k, (float[]){ 0.1f, -0.2f, 0.3f }, 12);
         p[VOXELIZE_MEANING].i = rows[i].way;
@@ -121,7 +122,8 @@ int agree_points(void)
     struct tally fps = { 0 }, cells = { 0 }, flats = { 0 };
 
     voxels(&cells);
-    many_cells(&cells);
+    if (!agree_plain) /* whose cells each ask each point */
+        many_cells(&cells);
     planes(&flats);
     farthest(&fps);
     return agree_told(VOXELIZE_NAME, &cells) + agree_told(POINTS_NORMALS_NAME, &flats) + agree_told(FPS_NAME, &fps);

@@ -32,30 +32,14 @@ static void ways(const struct recon_mesh *m, const char *what)
     one(m, what, 0, 0, 0); /* refused */
 }
 
-/* two tips and a rim: vertices of many faces */
-static void spindle(uint32_t n)
-{
-    struct recon_mesh m = agree_mesh(n + 2, 2ull * n);
-    uint32_t seed = n;
-
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = (i + 1) % n;
-
-        m.xyz[3 * i] = cosf(6.2831853f * (float)i / (float)n);
-        m.xyz[3 * i + 1] = sinf(6.2831853f * (float)i / (float)n);
-        m.xyz[3 * i + 2] = 0.01f * agree_uniform(&seed);
-        memcpy(m.index + 6 * (uint64_t)i, (uint32_t[]){ n, i, k, n + 1, k, i }, 24);
-    }
-    m.xyz[3 * n + 2] = 1;
-    m.xyz[3 * n + 5] = -1;
-    ways(&m, "spindle");
-    agree_free_mesh(&m);
-}
-
 int agree_simplify(void)
 {
+    struct recon_mesh m[] = { spindle(20), spindle(agree_small ? 50 : 2000) };
+
     agree_each_mesh(ways);
-    spindle(20);
-    spindle(agree_small ? 50 : 2000);
+    for (size_t i = 0; i < COUNT(m); i++) {
+        ways(&m[i], "spindle");
+        free_mesh(&m[i]);
+    }
     return agree_told(MESH_SIMPLIFY_NAME, &simple);
 }

@@ -1,23 +1,10 @@
 #include "config.h"
 #include "data/data.h"
 #include "kernels/cpu/mesh_cpu.h"
+#include "kernels/plan.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
-
-static void *host_alloc(void *self, uint64_t bytes)
-{
-    struct recon_ctx *ctx = self;
-
-    return ctx->host->alloc(ctx, bytes);
-}
-
-static void host_free(void *self, void *p)
-{
-    struct recon_ctx *ctx = self;
-
-    ctx->host->free(ctx, p);
-}
 
 static const char *const mesh_files[] = { "mesh.ply", "mesh.obj", "mesh.off", "mesh.glb", NULL };
 static const char *const points_files[] = { "points.ply", "points.pcd", "points.xyz", "points.npy", NULL };
@@ -122,7 +109,7 @@ static void tell_notes(struct recon_ctx *ctx, const char *path, const struct mes
 
 static int mesh_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out, struct recon_cost *cost)
 {
-    struct data_alloc alloc = { host_alloc, host_free, ctx };
+    struct data_alloc alloc = ctx_alloc(ctx);
     struct geom_options o = { .threads = ctx->threads, .plain = p[MESH_READ_KEEP].i == MESH_READ_GEOMETRY, .warn = warn, .warn_self = ctx };
     struct stat st;
     struct mesh_notes notes;
@@ -155,7 +142,7 @@ static int mesh_run(struct recon_ctx *ctx, const void *const *in, const struct r
 
 static int points_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out, struct recon_cost *cost)
 {
-    struct data_alloc alloc = { host_alloc, host_free, ctx };
+    struct data_alloc alloc = ctx_alloc(ctx);
     struct geom_options o = { .drop = p[POINTS_READ_NONFINITE].i == 0, .drop_zero = p[POINTS_READ_ZERO].i == 1 };
     struct mesh_notes notes;
     struct recon_points *r = out[0];

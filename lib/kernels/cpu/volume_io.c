@@ -1,23 +1,10 @@
 #include "config.h"
 #include "data/data.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/plan.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
-
-static void *host_alloc(void *self, uint64_t bytes)
-{
-    struct recon_ctx *ctx = self;
-
-    return ctx->host->alloc(ctx, bytes);
-}
-
-static void host_free(void *self, void *p)
-{
-    struct recon_ctx *ctx = self;
-
-    ctx->host->free(ctx, p);
-}
 
 static char *input_path(struct recon_ctx *ctx, const char *file)
 {
@@ -70,7 +57,7 @@ static int read_shape(struct recon_ctx *ctx, const void *const *in, const struct
 static int read_run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p,
                     void *const *out, struct recon_cost *cost)
 {
-    struct data_alloc alloc = { host_alloc, host_free, ctx };
+    struct data_alloc alloc = ctx_alloc(ctx);
     struct recon_volume *v = out[0];
     struct fault fault = { 0 };
     char *path;

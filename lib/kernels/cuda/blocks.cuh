@@ -1,4 +1,5 @@
-/* cuda/blocks.cuh - volumes in blocks on the device: the grid of kernels/blocks.h, its arrays in device memory. */
+/* cuda/blocks.cuh - volumes in blocks on the device: the grid of kernels/blocks.h. Its arrays are of the Scratch, in device memory; every
+ * function of a context gives 0, or -1 after fail(). */
 #ifndef KERNELS_CUDA_BLOCKS_CUH
 #define KERNELS_CUDA_BLOCKS_CUH
 
@@ -15,7 +16,7 @@ int cuda_blocks_rank(struct recon_ctx *ctx, Scratch &scratch, const struct block
 int cuda_blocks_count(struct recon_ctx *ctx, const struct blocks *b, uint64_t *ret);
 /* The list of a ranked grid's n blocks into the volume, as blocks_list(). */
 int cuda_blocks_list(struct recon_ctx *ctx, const struct blocks *b, uint64_t n, struct recon_volume *v);
-/* Places of a ranked grid's blocks in their order, three numbers each. */
+/* Places of a ranked grid's blocks in their order, three numbers each; to has room for all. */
 int cuda_blocks_places(struct recon_ctx *ctx, const struct blocks *b, uint32_t *to);
 /* The grid of a volume in blocks that is on the device. */
 int cuda_blocks_of_volume(struct recon_ctx *ctx, Scratch &scratch, const struct recon_volume *v, struct blocks *ret);

@@ -25,8 +25,16 @@ static inline int cuda_launched(struct recon_ctx *ctx, const char *what)
 }
 
 void *cuda_alloc(struct recon_ctx *ctx, uint64_t bytes); /* counted, in order of the queue; NULL after fail() */
-/* One more slot holds a block of cuda_alloc, which goes when the last has freed it; nobody may write to it. NULL is fine. */
+/* One more slot holds a block of cuda_alloc, which goes when the last has freed it; nobody may write to it. NULL is fine. 0, or -1
+ * after fail(). */
 int cuda_share(struct recon_ctx *ctx, void *p);
+template <typename T> int cuda_share_to(struct recon_ctx *ctx, T **to, T *from)
+{
+    if (cuda_share(ctx, (void *)from))
+        return -1;
+    *to = from;
+    return 0;
+}
 void cuda_free(struct recon_ctx *ctx, void *p);          /* NULL is fine */
 /* Pinned host memory that the module keeps between calls (pinning 1 MiB costs half a millisecond): one block, grown when
  * more is asked, of one user at a time. NULL after fail(). */

@@ -60,7 +60,7 @@ class fuse_feed {
     int pull(feed_turn &h, cuda_batch &b, int *ret_n);
     int send_views(feed_turn &h, cuda_batch &b);
 
-public:
+public: /* functions give 0, or -1 after fail() */
     uint64_t taken = 0; /* frames, since the source was last begun */
 
     fuse_feed(struct recon_ctx *ctx, struct recon_frames *frames, const struct fuse_plan *plan, struct recon_cost *cost);

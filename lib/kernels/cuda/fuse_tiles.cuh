@@ -183,10 +183,16 @@ __device__ void quick_of(const volume &t, const cuda_frame &f, quick *q)
     q->margin = (float)(v.width + v.height + v.fx + v.fy + fabs(v.cx) + fabs(v.cy)) * 0x1p-20f;
     q->stride = (int32_t)v.stride;
 }
-/* Whether float cannot tell the pixel: near the border between two, or out of the picture, but not by more than the margin. */
+/* Out of the picture by more than the margin. u - wide is exact where it matters (Sterbenz), so that whoever stays and is not in the
+ * picture is at most the margin from 0 or wide, and doubtful. */
+__device__ bool outside(const quick &q, float u, float w)
+{
+    return u < -q.margin || w < -q.margin || u - q.wide > q.margin || w - q.high > q.margin;
+}
+/* At most the margin from the border between two pixels: float cannot tell which it is. */
 __device__ bool doubtful(const quick &q, float u, float w)
 {
-    return fabsf(u - rintf(u)) < q.margin || fabsf(w - rintf(w)) < q.margin || !(u >= 0 && w >= 0 && u < q.wide && w < q.high);
+    return fabsf(u - rintf(u)) <= q.margin || fabsf(w - rintf(w)) <= q.margin;
 }
 
 /* The pixel that double gives, -1: none. */
@@ -280,7 +286,7 @@ __device__ bool value_of(const volume &t, const cuda_frame &f, const quick &q, c
         float inv = __fdividef(1.0f, z), u = fmaf(fmaf(local, q.step[0], row[0]), inv, q.cx),
               w = fmaf(fmaf(local, q.step[1], row[1]), inv, q.cy);
 
-        if (u < -q.margin || w < -q.margin || u > q.wide + q.margin || w > q.high + q.margin)
+        if (outside(q, u, w))
             return false;
         pixel = doubtful(q, u, w) ? exact_pixel(t, f.v, start, at) : (int32_t)w * q.stride + (int32_t)u;
     } else {

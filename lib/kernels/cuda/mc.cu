@@ -14,6 +14,7 @@
 #include "mc.cuh"
 #include "mc_share.cuh"
 #include "mc_sides.cuh"
+#include "slots.cuh"
 
 namespace {
 
@@ -257,14 +258,9 @@ int measure(struct recon_ctx *ctx, job &j)
 /* Exclusive sums of the blocks' totals in place. */
 int scan(struct recon_ctx *ctx, Scratch &scratch, job &j)
 {
-    uint64_t n = 3 * j.all_blocks + 1;
-    size_t size = 0;
-    char *room;
-
-    if (cuda_ok(ctx, cub::DeviceScan::ExclusiveSum(nullptr, size, j.totals, j.totals, n, cuda_stream(ctx)), "scan") ||
-        !(room = scratch.take<char>(size ? size : 1)))
-        return -1;
-    return cuda_ok(ctx, cub::DeviceScan::ExclusiveSum(room, size, j.totals, j.totals, n, cuda_stream(ctx)), "scan");
+    return cuda_cub(ctx, scratch, "scan", [&](void *room, size_t &size) {
+        return cub::DeviceScan::ExclusiveSum(room, size, j.totals, j.totals, 3 * j.all_blocks + 1, cuda_stream(ctx));
+    });
 }
 
 enum { VERTICES, FACES, WORDS, NANS, TOTALS };

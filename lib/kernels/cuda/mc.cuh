@@ -1,4 +1,4 @@
-/* cuda/mc.cuh - marching cubes on the device: what its two ways share on the host. */
+/* cuda/mc.cuh - marching cubes on the device: what its two ways share on the host. 0, or -1 after fail(). */
 #ifndef KERNELS_CUDA_MC_CUH
 #define KERNELS_CUDA_MC_CUH
 

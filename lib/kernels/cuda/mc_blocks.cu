@@ -380,7 +380,8 @@ int find_chunks(struct recon_ctx *ctx, Scratch &scratch, chunk_job &j, const str
     if (cuda_launched(ctx, "looking for a surface") || cuda_blocks_rank(ctx, scratch, &j.chunks) || cuda_blocks_count(ctx, &j.chunks, &found))
         return -1;
     if (found > 0x7fffffff / WORDS)
-        return ctx->host->fail(ctx, 65, "volume-too-big", "volume", "%llu blocks of samples are more than one launch covers", (unsigned long long)n);
+        return ctx->host->fail(ctx, 65, "volume-too-big", "volume", "%llu chunks of samples with a surface are more than one launch covers",
+                               (unsigned long long)found);
     j.words_held = found * WORDS;
     return !(j.place = scratch.take<uint32_t>(3 * found)) || cuda_blocks_places(ctx, &j.chunks, j.place) ? -1 : 0;
 }

@@ -131,12 +131,13 @@ int look_at_faces(struct looking *l)
     cudaStream_t queue = cuda_stream(l->ctx);
     uint64_t faces = l->m->faces;
     unsigned n = blocks_of(faces, TREE_BLOCK);
-    size *sums = scratch.take<size>(n), *next = scratch.take<size>(n / TREE_BLOCK + 1), total;
-    uint8_t *repeated = scratch.take<uint8_t>(faces);
+    size *sums, *next, total;
+    uint8_t *repeated;
 
     if (faces == 0)
         return 0;
-    if (!sums || !next || !repeated || cuda_topo_repeated(l->ctx, &l->t, repeated))
+    if (!(sums = scratch.take<size>(n)) || !(next = scratch.take<size>(n / TREE_BLOCK + 1)) || !(repeated = scratch.take<uint8_t>(faces)) ||
+        cuda_topo_repeated(l->ctx, &l->t, repeated))
         return -1;
     measure<<<n, THREADS, 0, queue>>>(*l->m, sums, l->counts);
     count_marks<<<n, THREADS, 0, queue>>>(repeated, faces, &l->counts[REPEATED]);
@@ -162,12 +163,13 @@ int look_at_vertices(struct looking *l)
     cudaStream_t queue = cuda_stream(l->ctx);
     uint64_t edges = l->t.edges, vertices = l->m->vertices;
     unsigned of_edges = blocks_of(edges, THREADS), of_vertices = blocks_of(vertices, THREADS);
-    uint32_t *corner = scratch.take<uint32_t>(3 * l->m->faces), *fans = scratch.take<uint32_t>(vertices), *set = scratch.take<uint32_t>(vertices);
-    uint8_t *border = scratch.take<uint8_t>(vertices);
+    uint32_t *corner, *fans, *set;
+    uint8_t *border;
 
     if (edges == 0)
         return 0;
-    if (!corner || !fans || !set || !border || cuda_topo_fans(l->ctx, &l->t, corner, fans) || cuda_count_up(l->ctx, set, vertices) ||
+    if (!(corner = scratch.take<uint32_t>(3 * l->m->faces)) || !(fans = scratch.take<uint32_t>(vertices)) ||
+        !(set = scratch.take<uint32_t>(vertices)) || !(border = scratch.take<uint8_t>(vertices)) || cuda_topo_fans(l->ctx, &l->t, corner, fans) || cuda_count_up(l->ctx, set, vertices) ||
         cuda_ok(l->ctx, cudaMemsetAsync(border, 0, vertices, queue), "cudaMemset"))
         return -1;
     count_edges<<<of_edges, THREADS, 0, queue>>>(l->t, l->counts);

@@ -350,7 +350,7 @@ static void cost_of(const struct recon_mesh *m, const struct recon_value *p, uin
         cost->host_bytes = greatest(cost->host_bytes, topo_bytes(v, f) + 18 * f + 12 * v + 4096);
     }
     if (p[MESH_CLEAN_SPLIT].i)
-        most = greatest(most, 12 * f + greatest(topo, 12 * f + 5 * v + 4 * all) + 64);
+        most = greatest(most, 12 * f + greatest(topo + 4 * v, 12 * f + 8 * v + 4 * all) + 64);
     cost->device_bytes = 24 * f + most + (all + 3 * f) / 16 + (4 << 20); /* and what scans and sorts keep of their tiles */
     cost->moved_bytes = 54 * v + 72 * f;
     cost->items = f;
@@ -364,16 +364,6 @@ static int bound(struct recon_ctx *ctx, const void *const *in, const struct reco
     if (m) /* at worst a vertex a corner */
         cost_of(m, p, p[MESH_CLEAN_SPLIT].i ? 3 * m->faces : 0, cost);
     return 0;
-}
-
-/* n of a vertex's numbers, copied; NULL, and 0, where there are none */
-template <typename T> static int copy_to(struct recon_ctx *ctx, T **to, const T *from, uint64_t n)
-{
-    if (!from)
-        return 0;
-    if (!(*to = (T *)cuda_alloc(ctx, n * sizeof(T))))
-        return -1;
-    return n ? cuda_ok(ctx, cudaMemcpyAsync(*to, from, n * sizeof(T), cudaMemcpyDeviceToDevice, cuda_stream(ctx)), "copy of a mesh") : 0;
 }
 
 static int give(struct cuda_clean *c, bool normals, struct recon_mesh *to)
@@ -394,9 +384,11 @@ static int give(struct cuda_clean *c, bool normals, struct recon_mesh *to)
         to->normals = q.normals;
         to->rgb = q.rgb;
     } else {
-        rc = copy_to(c->ctx, &to->xyz, p.xyz, 3 * p.n) || copy_to(c->ctx, &to->normals, p.normals, 3 * p.n) || copy_to(c->ctx, &to->rgb, p.rgb, 3 * p.n);
+        rc = cuda_share_to(c->ctx, &to->xyz, p.xyz) || cuda_share_to(c->ctx, &to->normals, p.normals) || cuda_share_to(c->ctx, &to->rgb, p.rgb);
     }
-    return rc || copy_to(c->ctx, &to->index, c->index, 3 * c->faces) ? -1 : 0;
+    if (rc || !(to->index = (uint32_t *)cuda_alloc(c->ctx, 12 * c->faces)))
+        return -1;
+    return cuda_ok(c->ctx, cudaMemcpyAsync(to->index, c->index, 12 * c->faces, cudaMemcpyDeviceToDevice, cuda_stream(c->ctx)), "copy of a mesh");
 }
 
 static int run(struct recon_ctx *ctx, const void *const *in, const struct recon_value *p, void *const *out, struct recon_cost *cost)

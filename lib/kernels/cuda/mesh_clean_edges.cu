@@ -2,8 +2,6 @@
  * the device finds the edges, measures their faces and drops what was chosen. */
 #include "mesh_clean.cuh"
 
-#include <cub/device/device_scan.cuh>
-
 namespace {
 
 enum { THREADS = 256 };

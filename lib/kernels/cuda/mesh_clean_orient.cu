@@ -373,9 +373,9 @@ int cuda_clean_orient(struct cuda_clean *c)
     uint32_t *set, *count, parts, turned;
     uint8_t *turn, *unsure;
 
-    if (cuda_clean_topo(c) || c->faces == 0)
-        return c->faces ? -1 : 0;
-    if (!(set = meanwhile.take<uint32_t>(c->faces)) || !(turn = meanwhile.take<uint8_t>(c->faces)) || !(unsure = meanwhile.take<uint8_t>(c->faces)) ||
+    if (c->faces == 0)
+        return 0;
+    if (cuda_clean_topo(c) || !(set = meanwhile.take<uint32_t>(c->faces)) || !(turn = meanwhile.take<uint8_t>(c->faces)) || !(unsure = meanwhile.take<uint8_t>(c->faces)) ||
         !(count = meanwhile.take<uint32_t>(1)) || cuda_ok(c->ctx, cudaMemsetAsync(count, 0, 4, queue), "cudaMemset") ||
         judge_parts(c, set, turn, unsure, &parts) || (parts && ask_host(c, set, unsure, turn)))
         return -1;

@@ -17,22 +17,6 @@ __global__ void __launch_bounds__(THREADS) settle(uint32_t *set, uint64_t n)
 
 /* ---- fans ---- */
 
-/* Corners of faces that share an edge are of one fan, at both of its ends. */
-__global__ void __launch_bounds__(THREADS) join_corners(cuda_topo t, uint32_t *corner)
-{
-    uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-
-    if (i >= t.halves)
-        return;
-    uint32_t h = t.half[i], g = t.half[t.first[t.edge_of[h]]];
-    bool same = t.index[h] == t.index[g];
-
-    if (h == g)
-        return;
-    sets_join(corner, h, same ? g : topo_next(g));
-    sets_join(corner, topo_next(h), same ? topo_next(g) : g);
-}
-
 __device__ __forceinline__ bool is_fan(const uint32_t *index, const uint32_t *corner, uint64_t h)
 {
     return corner[h] == h && !face_degenerate(index + h / 3 * 3);
@@ -47,23 +31,20 @@ __global__ void __launch_bounds__(THREADS) find_lowest(const uint32_t *index, co
         atomicMin(&lowest[index[h]], (uint32_t)h);
 }
 
-/* at: 1 where a fan begins that gets a copy; several: 1 of its vertex */
-__global__ void __launch_bounds__(THREADS) mark_copies(const uint32_t *index, const uint32_t *corner, uint64_t n, const uint32_t *lowest, uint32_t *at,
-                                                       uint8_t *several)
+/* at: 1 where a fan begins that gets a copy */
+__global__ void __launch_bounds__(THREADS) mark_copies(const uint32_t *index, const uint32_t *corner, uint64_t n, const uint32_t *lowest, uint32_t *at)
 {
     uint64_t h = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
 
-    if (h >= n)
-        return;
-    at[h] = is_fan(index, corner, h) && lowest[index[h]] != h;
-    if (at[h])
-        several[index[h]] = 1; /* whoever does it */
+    if (h < n)
+        at[h] = is_fan(index, corner, h) && lowest[index[h]] != h;
 }
 
-__global__ void __launch_bounds__(THREADS) count_several(const uint8_t *several, uint64_t n, uint32_t *ret)
+/* Vertices of several fans. */
+__global__ void __launch_bounds__(THREADS) count_several(const uint32_t *fans, uint64_t n, uint32_t *ret)
 {
     uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-    int of_block = __syncthreads_count(v < n && several[v]);
+    int of_block = __syncthreads_count(v < n && fans[v] > 1);
 
     if (threadIdx.x == 0 && of_block)
         atomicAdd(ret, (uint32_t)of_block);
@@ -92,23 +73,20 @@ int find_copies(struct cuda_clean *c, Scratch &scratch, uint32_t **corner, uint3
     Scratch meanwhile(c->ctx);
     cudaStream_t queue = cuda_stream(c->ctx);
     uint64_t n = 3 * c->faces;
-    unsigned blocks = blocks_of(n + 1, THREADS), vertices = blocks_of(c->vertices + 1, THREADS), halves;
-    uint32_t *lowest, *count, several = 0;
-    uint8_t *is;
+    unsigned blocks = blocks_of(n + 1, THREADS), vertices = blocks_of(c->vertices + 1, THREADS);
+    uint32_t *lowest, *count, *fans, several = 0;
 
-    if (cuda_clean_topo(c) || !(*corner = scratch.take<uint32_t>(n)) || cuda_count_up(c->ctx, *corner, n))
+    if (cuda_clean_topo(c) || !(*corner = scratch.take<uint32_t>(n)) || !(fans = meanwhile.take<uint32_t>(c->vertices)) ||
+        cuda_topo_fans(c->ctx, &c->topo, *corner, fans))
         return -1;
-    halves = blocks_of(c->topo.halves + 1, THREADS);
-    join_corners<<<halves, THREADS, 0, queue>>>(c->topo, *corner);
-    settle<<<blocks, THREADS, 0, queue>>>(*corner, n);
     cuda_clean_topo_release(c);
-    if (!(*at = scratch.take<uint32_t>(n + 1)) || !(lowest = meanwhile.take<uint32_t>(c->vertices)) || !(is = meanwhile.take<uint8_t>(c->vertices)) ||
-        !(count = meanwhile.take<uint32_t>(1)) || cuda_ok(c->ctx, cudaMemsetAsync(lowest, 0xff, 4 * c->vertices, queue), "cudaMemset") ||
-        cuda_ok(c->ctx, cudaMemsetAsync(is, 0, c->vertices, queue), "cudaMemset") || cuda_ok(c->ctx, cudaMemsetAsync(count, 0, 4, queue), "cudaMemset"))
+    if (!(*at = scratch.take<uint32_t>(n + 1)) || !(lowest = meanwhile.take<uint32_t>(c->vertices)) || !(count = meanwhile.take<uint32_t>(1)) ||
+        cuda_ok(c->ctx, cudaMemsetAsync(lowest, 0xff, 4 * c->vertices, queue), "cudaMemset") ||
+        cuda_ok(c->ctx, cudaMemsetAsync(count, 0, 4, queue), "cudaMemset"))
         return -1;
     find_lowest<<<blocks, THREADS, 0, queue>>>(c->index, *corner, n, lowest);
-    mark_copies<<<blocks, THREADS, 0, queue>>>(c->index, *corner, n, lowest, *at, is);
-    count_several<<<vertices, THREADS, 0, queue>>>(is, c->vertices, count);
+    mark_copies<<<blocks, THREADS, 0, queue>>>(c->index, *corner, n, lowest, *at);
+    count_several<<<vertices, THREADS, 0, queue>>>(fans, c->vertices, count);
     return cuda_launched(c->ctx, "fans") || cuda_clean_places(c->ctx, *at, n, copies) || cuda_read(c->ctx, &several, count, 1) ||
            clean_copies_fit(c->ctx, c->vertices, (uint64_t)*copies + several) ? -1 : 0;
 }

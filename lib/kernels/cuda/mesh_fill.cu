@@ -335,21 +335,23 @@ struct growing {
     uint64_t n;             /* of them */
 };
 
-/* A copy with room behind it. */
-int copy_array(struct recon_ctx *ctx, void **to, const void *from, uint64_t bytes, uint64_t room)
+/* A copy with room behind it; what does not grow is shared. */
+int grow_array(struct recon_ctx *ctx, void **to, void *from, uint64_t bytes, uint64_t room)
 {
     if (!from)
         return 0;
+    if (room == bytes)
+        return cuda_share_to(ctx, to, from);
     if (!(*to = cuda_alloc(ctx, room)))
         return -1;
     return bytes ? cuda_ok(ctx, cudaMemcpyAsync(*to, from, bytes, cudaMemcpyDeviceToDevice, cuda_stream(ctx)), "copy of a mesh") : 0;
 }
 
-int grow_corners(const growing &g, const uint32_t *from, uint32_t **ret)
+int grow_corners(const growing &g, uint32_t *from, uint32_t **ret)
 {
     uint64_t old = 3 * g.m->faces;
 
-    if (copy_array(g.ctx, (void **)ret, from, 4 * old, 4 * (old + g.n)))
+    if (grow_array(g.ctx, (void **)ret, from, 4 * old, 4 * (old + g.n)))
         return -1;
     if (!from || g.n == 0)
         return 0;
@@ -398,19 +400,19 @@ int give(struct recon_ctx *ctx, const struct recon_mesh *m, const struct mesh_mo
     ret->uv_down = m->uv_down;
     ret->corner_normals = m->corner_normals;
     ret->extra_bytes = m->extra_bytes;
-    if (more->faces && (!corner || cuda_device.upload(ctx, corner, more->corner, 12 * more->faces)))
+    if (more->faces && (!corner || cuda_device.upload(ctx, corner, more->corner, 12 * more->faces) || cuda_device.sync(ctx)))
         return -1;
-    if (copy_array(ctx, (void **)&ret->xyz, m->xyz, 12 * m->vertices, 12 * m->vertices) ||
-        copy_array(ctx, (void **)&ret->normals, m->normals, 12 * m->vertices, 12 * m->vertices) ||
-        copy_array(ctx, (void **)&ret->rgb, m->rgb, 3 * m->vertices, 3 * m->vertices) || copy_array(ctx, (void **)&ret->uv, m->uv, 8 * m->uvs, 8 * m->uvs) ||
-        copy_array(ctx, (void **)&ret->corner_normal, m->corner_normal, 12 * m->corner_normals, 12 * m->corner_normals) ||
-        copy_array(ctx, (void **)&ret->joined, m->joined, m->faces, ret->faces) || grow_corners(g, m->index, &ret->index) ||
+    if (grow_array(ctx, (void **)&ret->xyz, m->xyz, 12 * m->vertices, 12 * m->vertices) ||
+        grow_array(ctx, (void **)&ret->normals, m->normals, 12 * m->vertices, 12 * m->vertices) ||
+        grow_array(ctx, (void **)&ret->rgb, m->rgb, 3 * m->vertices, 3 * m->vertices) || grow_array(ctx, (void **)&ret->uv, m->uv, 8 * m->uvs, 8 * m->uvs) ||
+        grow_array(ctx, (void **)&ret->corner_normal, m->corner_normal, 12 * m->corner_normals, 12 * m->corner_normals) ||
+        grow_array(ctx, (void **)&ret->joined, m->joined, m->faces, ret->faces) || grow_corners(g, m->index, &ret->index) ||
         grow_corners(g, m->uv_index, &ret->uv_index) || grow_corners(g, m->normal_index, &ret->normal_index))
         return -1;
     if (m->joined && more->faces && cuda_ok(ctx, cudaMemsetAsync(ret->joined + m->faces, 0, more->faces, cuda_stream(ctx)), "cudaMemset"))
         return -1;
     if (!m->extra || more->faces == 0)
-        return copy_array(ctx, (void **)&ret->extra, m->extra, m->extra_bytes, m->extra_bytes);
+        return grow_array(ctx, (void **)&ret->extra, m->extra, m->extra_bytes, m->extra_bytes);
     return grow_extra(ctx, m, more, ret);
 }
 

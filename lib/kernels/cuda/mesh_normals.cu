@@ -417,8 +417,10 @@ int from_tiles(struct recon_ctx *ctx, const struct recon_mesh *m, float *normals
     unsigned finders = blocks_of(m->faces + 1, THREADS / 32 * AT_ONCE * TILE);
     board b = { scratch.take<findings>(2 + blocks / 4), nullptr, scratch.take<uint32_t>(blocks * TILES_MOST) };
 
+    if (!b.told || !b.tile)
+        return -1;
     b.count = (uint32_t *)(b.told + 1);
-    if (!b.told || !b.tile || cuda_ok(ctx, cudaMemsetAsync(b.told, 0, sizeof(findings) + 4 * blocks, queue), "cudaMemset"))
+    if (cuda_ok(ctx, cudaMemsetAsync(b.told, 0, sizeof(findings) + 4 * blocks, queue), "cudaMemset"))
         return -1;
     find_tiles<<<finders, THREADS, 0, queue>>>(m->index, m->faces, m->vertices, b);
     if (blocks)
@@ -435,7 +437,7 @@ int normals_bound_device(struct recon_ctx *ctx, const void *const *in, const str
     if (!m || normals_bound(ctx, in, p, cost))
         return m ? -1 : 0;
     cost->host_bytes = 0;
-    cost->device_bytes = 27 * m->vertices + 12 * m->faces + cuda_rows_corners_bytes(m->vertices, m->faces) + mesh_beyond(m) + 4096;
+    cost->device_bytes = 12 * m->vertices + cuda_rows_corners_bytes(m->vertices, m->faces) + 4096; /* the other arrays are shared */
     return 0;
 }
 
@@ -464,10 +466,7 @@ int normals_run(struct recon_ctx *ctx, const void *const *in, const struct recon
     bool angle = p[MESH_NORMALS_WEIGHT].i == MESH_NORMALS_ANGLE;
     findings told = { 0, 0, angle };
 
-    if (m->faces > UINT32_MAX / 3 - 1)
-        return ctx->host->fail(ctx, 65, nullptr, "mesh", "the mesh has %llu faces, at most %u are taken", (unsigned long long)m->faces,
-                               UINT32_MAX / 3 - 1);
-    if (cuda_mesh_share(ctx, m, true, c) || !(c->normals = (float *)cuda_alloc(ctx, 12 * m->vertices)) ||
+    if (topo_fits(ctx, m) || cuda_mesh_share(ctx, m, true, c) || !(c->normals = (float *)cuda_alloc(ctx, 12 * m->vertices)) ||
         (!angle && from_tiles(ctx, m, c->normals, &told)) ||
         (told.scattered ? from_rows(ctx, m, angle, c->normals, &told) : cuda_index_refuse(ctx, m, ~told.corner)))
         return -1;

@@ -122,7 +122,7 @@ int smooth_bound_device(struct recon_ctx *ctx, const void *const *in, const stru
     if (!m || smooth_bound(ctx, in, p, cost))
         return m ? -1 : 0;
     cost->host_bytes = 0;
-    cost->device_bytes = 27 * m->vertices + 12 * m->faces + cuda_rows_neighbours_bytes(m->vertices, m->faces) + 13 * m->vertices + mesh_beyond(m) + 4096;
+    cost->device_bytes = 25 * m->vertices + cuda_rows_neighbours_bytes(m->vertices, m->faces) + 4096; /* the other arrays are shared */
     return 0;
 }
 
@@ -142,7 +142,7 @@ int smooth_run(struct recon_ctx *ctx, const void *const *in, const struct recon_
     s.distance = p[MESH_SMOOTH_WEIGHTS].i == MESH_SMOOTH_DISTANCE;
     if (p[MESH_SMOOTH_BORDER].i == MESH_SMOOTH_FIX && !(s.fixed = scratch.take<uint8_t>(s.n)))
         return -1;
-    if (!alone || cuda_rows_neighbours(ctx, scratch, m, s.fixed, &s.near) || cuda_mesh_share(ctx, m, false, c) ||
+    if (!alone || topo_fits(ctx, m) || cuda_rows_neighbours(ctx, scratch, m, s.fixed, &s.near) || cuda_mesh_share(ctx, m, false, c) ||
         !(c->xyz = (float *)cuda_alloc(ctx, 12 * s.n)) || cuda_ok(ctx, cudaMemsetAsync(alone, 0, 4, cuda_stream(ctx)), "cudaMemset"))
         return -1;
     if (s.n) {

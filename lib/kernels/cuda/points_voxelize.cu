@@ -19,16 +19,16 @@ namespace {
 enum { AT_A_TIME = 4 };
 const uint64_t MANY_CELLS = 1 << 22; /* whose counts in floats, 16 MiB, still leave room in the level-2 cache */
 
-/* Whether so many points are dealt out when they come in no order. */
-bool may_deal(uint64_t points, uint64_t cells)
+/* Whether so many points are dealt out when they come in no order; each must have one cell. */
+bool may_deal(int meaning, uint64_t points, uint64_t cells)
 {
-    return cells > MANY_CELLS && cells <= (uint64_t)PARTS_MOST * PART && points >= VOXEL_MANY_POINTS;
+    return meaning != VOXELIZE_KAOLIN_01 && cells > MANY_CELLS && cells <= (uint64_t)PARTS_MOST * PART && points >= VOXEL_MANY_POINTS;
 }
 
 /* Memory of cells, counts of 16 bits or dealt points included. */
-uint64_t dense_bytes(uint64_t points, uint64_t cells)
+uint64_t dense_bytes(int meaning, uint64_t points, uint64_t cells)
 {
-    uint64_t counts = cells > MANY_CELLS ? 2 * cells : 0, dealt = may_deal(points, cells) ? shares_bytes(shares_of(points, cells)) : 0;
+    uint64_t counts = cells > MANY_CELLS ? 2 * cells : 0, dealt = may_deal(meaning, points, cells) ? shares_bytes(shares_of(points, cells)) : 0;
 
     return 8 * cells + counts + dealt + 4096;
 }
@@ -97,6 +97,7 @@ template <typename C, typename N> __device__ __forceinline__ uint32_t add_points
 template <typename C, typename N> __device__ __forceinline__ void mark_points(const grid &g, const float *xyz, uint64_t n, C *counts, tally *told)
 {
     uint64_t first = EACH * ((uint64_t)(gridDim.x - 1 - blockIdx.x) * THREADS + threadIdx.x);
+    __shared__ uint32_t sum;
     float x[EACH][3];
     uint32_t given = 0;
 
@@ -110,7 +111,7 @@ template <typename C, typename N> __device__ __forceinline__ void mark_points(co
     } else {
         given = add_points<C, N>(g, x, counts);
     }
-    sum_up(given, &told->given);
+    sum_up(given, &told->given, sum);
 }
 
 __global__ void __launch_bounds__(THREADS) mark_halves(const __grid_constant__ grid g, const float *xyz, uint64_t n, uint32_t *counts, tally *told)
@@ -149,6 +150,7 @@ __global__ void __launch_bounds__(THREADS) occupy(float *weight, float *tsdf, ui
 __global__ void __launch_bounds__(THREADS) occupy_halves(const uint32_t *counts, float *weight, float *tsdf, uint64_t n, tally *told, tally *host)
 {
     uint64_t first = 4 * ((uint64_t)blockIdx.x * AT_A_TIME * THREADS + threadIdx.x);
+    __shared__ uint32_t sum;
     uint32_t kept = 0;
     uint2 c[AT_A_TIME];
 
@@ -159,15 +161,15 @@ __global__ void __launch_bounds__(THREADS) occupy_halves(const uint32_t *counts,
     for (int k = 0; k < AT_A_TIME; k++)
         if (first + 4 * k * THREADS < n)
             kept += give_cells(c[k], first + 4 * k * THREADS, n, weight, tsdf);
-    tell_kept(kept, told, host);
+    tell_kept(kept, told, host, sum);
 }
 
-/* A part of the grid a block. */
+/* A part of the grid a block. The counts are all the shared memory that it takes: 64 KiB, which is what the least device gives. */
 __global__ void __launch_bounds__(DEALERS) settle(shares from, uint64_t n, float *weight, float *tsdf, tally *told, tally *host)
 {
     extern __shared__ uint32_t count[];
 
-    tell_kept(settle_part(from, count, n, weight, tsdf), told, host);
+    tell_kept(settle_part(from, count, n, weight, tsdf), told, host, count[0]);
 }
 
 /* Looks at four points that follow each other, a thread: host->done becomes how many change their cell more often than not. */
@@ -276,7 +278,7 @@ int dense_many(struct recon_ctx *ctx, const grid &g, const struct recon_points *
 {
     Scratch scratch(ctx);
     halves h = { nullptr, nullptr };
-    int scattered = may_deal(in->n, n) ? in_no_order(ctx, g, in, scratch, n, &h, host) : take_halves(ctx, scratch, n, &h);
+    int scattered = may_deal(g.p.meaning, in->n, n) ? in_no_order(ctx, g, in, scratch, n, &h, host) : take_halves(ctx, scratch, n, &h);
 
     if (scattered)
         return scattered < 0 ? -1 : dense_dealt(ctx, g, in, n, v, host);
@@ -286,7 +288,7 @@ int dense_many(struct recon_ctx *ctx, const grid &g, const struct recon_points *
 int dense(struct recon_ctx *ctx, const grid &g, const struct recon_points *in, struct recon_volume *v)
 {
     uint64_t n = (uint64_t)g.p.dim[0] * g.p.dim[1] * g.p.dim[2], room = cuda_memory_free(ctx);
-    bool many = n > MANY_CELLS && n < UINT32_MAX && dense_bytes(in->n, n) <= room / 10 * 9;
+    bool many = n > MANY_CELLS && n < UINT32_MAX && dense_bytes(g.p.meaning, in->n, n) <= room / 10 * 9;
     tally *told = (tally *)cuda_pinned(ctx, sizeof(*told));
 
     v->place = RECON_DEVICE;
@@ -387,7 +389,7 @@ void to_device(const struct recon_points *in, const struct recon_value *p, struc
 {
     uint64_t cells = cost->host_bytes > 4096 ? (cost->host_bytes - 4096) / 8 : 0, each = p[VOXELIZE_MEANING].i == VOXELIZE_KAOLIN_01 ? 27 : 1;
 
-    cost->device_bytes = p[VOXELIZE_FORM].i != VOXELIZE_SPARSE ? dense_bytes(in->n, cells) : in->n * (8 + 44 * each) + (16 << 20);
+    cost->device_bytes = p[VOXELIZE_FORM].i != VOXELIZE_SPARSE ? dense_bytes((int)p[VOXELIZE_MEANING].i, in->n, cells) : in->n * (8 + 44 * each) + (16 << 20);
     cost->host_bytes = 0;
 }
 

@@ -1,11 +1,13 @@
-/* kernels/cuda/slots.cuh - copies and choices of points and meshes on the device, small readings back. */
+/* kernels/cuda/slots.cuh - slots that share arrays on the device, choices of points, small readings back. Each function of a context
+ * gives 0, or -1 after fail(). */
 #ifndef KERNELS_CUDA_SLOTS_CUH
 #define KERNELS_CUDA_SLOTS_CUH
 
 #include "cuda.cuh"
 #include "kernels/mesh_rows.h"
 
-/* The arrays of m in a further slot, an empty one: all but normals, those of corners too, and xyz without places. */
+/* The arrays of m in a further slot, an empty one: all but normals, those of corners too, and xyz without places. On failure ret has
+ * what it shares so far, which is the caller's to free. */
 int cuda_mesh_share(struct recon_ctx *ctx, const struct recon_mesh *m, bool places, struct recon_mesh *ret);
 /* The chosen points in their order, normals and colours with them; numbers on the device. Into an empty slot. */
 int cuda_points_take(struct recon_ctx *ctx, const struct recon_points *p, const uint32_t *chosen, uint64_t n, struct recon_points *ret);

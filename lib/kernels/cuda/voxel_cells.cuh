@@ -111,11 +111,10 @@ __device__ __forceinline__ void load_points(const float *xyz, uint64_t first, ui
         x[i / 3][i % 3] = first + i / 3 < n ? xyz[3 * first + i] : NAN;
 }
 
-/* A block's numbers into to. All threads call it. */
-__device__ __forceinline__ void sum_up(uint32_t x, unsigned long long *to)
+/* A block's numbers into to; sum: a number of shared memory that nobody needs any more. All threads call it. */
+__device__ __forceinline__ void sum_up(uint32_t x, unsigned long long *to, uint32_t &sum)
 {
-    __shared__ uint32_t sum;
-
+    __syncthreads();
     if (threadIdx.x == 0)
         sum = 0;
     __syncthreads();
@@ -146,9 +145,9 @@ __device__ __forceinline__ uint32_t give_cells(uint2 counts, uint64_t c, uint64_
 }
 
 /* The last block leaves what was counted where the host reads it. All threads call it. */
-__device__ __forceinline__ void tell_kept(uint32_t kept, tally *told, tally *host)
+__device__ __forceinline__ void tell_kept(uint32_t kept, tally *told, tally *host, uint32_t &sum)
 {
-    sum_up(kept, &told->kept);
+    sum_up(kept, &told->kept, sum);
     if (threadIdx.x)
         return;
     __threadfence();

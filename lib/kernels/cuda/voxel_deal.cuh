@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(DEALERS, 2) deal(const __grid_constant__ grid 
     __syncthreads();
     for (uint32_t i = PAD * threadIdx.x; i < end; i += PAD * DEALERS)
         *(uint4 *)(to.local + (uint64_t)blockIdx.x * to.room + i) = *(const uint4 *)(s.local + i);
-    sum_up(given, &told->given);
+    sum_up(given, &told->given, s.begin[0]);
 }
 
 /* One more point in each of up to PAD cells of the part; count: two a word. */

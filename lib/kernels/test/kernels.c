@@ -9,15 +9,10 @@
 #include <stdlib.h>
 #include "kernels/plan.h"
 #include "kernels/test/ctx.h"
+#include "kernels/test/inputs.h"
 #include "kernels/test/mesh_check.h"
 
 static const struct recon_module *cpu, *ref;
-
-static uint32_t next_random(uint32_t *s)
-{
-    *s = *s * 1664525u + 1013904223u;
-    return *s >> 8;
-}
 
 static struct recon_volume make_volume(uint32_t nx, uint32_t ny, uint32_t nz)
 {

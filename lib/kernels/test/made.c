@@ -8,31 +8,6 @@
 #include <stdlib.h>
 #include "kernels/test/made.h"
 
-uint32_t next_random(uint32_t *s)
-{
-    *s = *s * 1664525u + 1013904223u;
-    return *s >> 8;
-}
-
-float uniform(uint32_t *s) /* -1 to 1 */
-{
-    return (float)next_random(s) / (1 << 23) - 1;
-}
-
-struct recon_mesh mesh_of(uint64_t vertices, uint64_t faces)
-{
-    return (struct recon_mesh){ .vertices = vertices, .faces = faces, .xyz = xcalloc(3 * vertices + 1, 4), .index = xcalloc(3 * faces + 1, 4) };
-}
-
-void free_mesh(struct recon_mesh *m)
-{
-    struct recon_array a[RECON_ARRAYS_MAX];
-
-    for (int n = recon_slot_arrays(RECON_MESH, m, a); n > 0; n--)
-        free(*a[n - 1].at);
-    *m = (struct recon_mesh){ 0 };
-}
-
 /* n x n points in the plane, triangles up, a bump of height h */
 struct recon_mesh grid(uint32_t n, float h)
 {

@@ -5,14 +5,10 @@
 #include "kernels/mesh_rows.h"
 #include "kernels/plan.h"
 #include "kernels/test/ctx.h"
+#include "kernels/test/inputs.h"
 #include "kernels/test/mesh_check.h"
 
-uint32_t next_random(uint32_t *s);
-float uniform(uint32_t *s); /* -1 to 1 */
-
 /* Released with free_mesh. */
-struct recon_mesh mesh_of(uint64_t vertices, uint64_t faces);
-void free_mesh(struct recon_mesh *m);
 struct recon_mesh grid(uint32_t n, float h);    /* n x n points in the plane, triangles up, a bump of height h */
 struct recon_mesh sphere(uint32_t n);           /* the golden sphere through marching cubes */
 struct recon_mesh garbage(uint32_t seed);       /* anything: few vertices, so that edges and faces repeat */

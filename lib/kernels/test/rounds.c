@@ -68,25 +68,6 @@ static void threads(void **state)
         free_mesh(&m[i]);
 }
 
-/* two tips and a rim of n: vertices of more faces than are kept at hand */
-static struct recon_mesh spindle(uint32_t n)
-{
-    struct recon_mesh m = mesh_of(n + 2, 2ull * n);
-
-    for (uint32_t i = 0; i < n; i++) {
-        double a = 2 * M_PI * i / n;
-        uint32_t k = (i + 1) % n;
-
-        m.xyz[3 * i] = (float)cos(a);
-        m.xyz[3 * i + 1] = (float)sin(a);
-        m.xyz[3 * i + 2] = 0.01f * (float)(i % 3);
-        memcpy(m.index + 6 * (uint64_t)i, (uint32_t[]){ n, i, k, n + 1, k, i }, 24);
-    }
-    m.xyz[3 * n + 2] = 1;
-    m.xyz[3 * n + 5] = -1;
-    return m;
-}
-
 static void plainly(void **state)
 {
     struct recon_mesh m[] = { sphere(10), grid(16, 0.3f), grid(13, 0), spindle(60), spindle(23) };

@@ -111,6 +111,7 @@ struct recon_device {
     int (*describe)(struct recon_ctx *, char *name, size_t size, uint64_t *total, uint64_t *free_bytes);
     void *(*alloc)(struct recon_ctx *, uint64_t bytes);   /* NULL after fail() with status 71 */
     void (*free)(struct recon_ctx *, void *);
+    /* host must stay as it is until the next sync() or download(), which waits */
     int (*upload)(struct recon_ctx *, void *device, const void *host, uint64_t bytes);
     int (*download)(struct recon_ctx *, void *host, const void *device, uint64_t bytes);
     int (*sync)(struct recon_ctx *);
@@ -126,7 +127,8 @@ struct recon_module {
     const char *name;                             /* "cpu", "cuda", "ref" */
     const struct recon_device *device;            /* NULL for the CPU */
     const struct recon_kernel *const *kernels;    /* ends with NULL */
-    /* Optional. 1: this module has no form of its kernel for such inputs and parameters (a volume in blocks, say), and the runner
+    /* Optional. 1: this module has no form of its kernel for such inputs and parameters (a method that works one
+     * edge after the other, say), and the runner
      * takes the module 'cpu' for the step; what is missing goes to why. Inputs may be NULL, and their arrays stand anywhere: only
      * the other members are to be read. */
     int (*elsewhere)(struct recon_ctx *, const struct recon_kernel *, const void *const *in, const struct recon_value *params,
