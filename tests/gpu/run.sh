@@ -1,10 +1,10 @@
 #!/bin/sh
 # The CUDA kernels against the CPU's, on a machine with a GPU.
 #   tests/gpu/run.sh BUILD DATA OUT [PART...]
-# BUILD: a built tree; DATA: a folder with rgbd-kitchen/ (100 real frames and tsdf_ref_4cm.npz); OUT: a folder for
-# what comes out; PART: scenes, agree, sanitizers, times (all; the sanitizers take most of the time, some six minutes). Prints a table and
+# BUILD: a built tree; DATA: a folder with rgbd-kitchen/ (100 real frames and tsdf_ref_4cm.npz), meshes/, meshes-broken/ and pointclouds/;
+# OUT: a folder for what comes out; PART: scenes, scans, agree, sanitizers, times (all; the sanitizers take most of the time, some six minutes). Prints a table and
 # ends with "N passed, N failed"; status 0 when none failed.
-usage() { echo "usage: $0 BUILD DATA OUT [scenes] [agree] [sanitizers] [times]" >&2; exit 64; }
+usage() { echo "usage: $0 BUILD DATA OUT [scenes] [scans] [agree] [sanitizers] [times]" >&2; exit 64; }
 [ $# -ge 3 ] || usage
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd) || usage
@@ -13,7 +13,7 @@ mkdir -p "$3" || exit 73
 out=$(cd "$3" && pwd)
 shift 3
 parts=$*
-for name; do case $name in scenes | agree | sanitizers | times) ;; *) usage ;; esac; done
+for name; do case $name in scenes | scans | agree | sanitizers | times) ;; *) usage ;; esac; done
 part() { [ -z "$parts" ] || case " $parts " in *" $1 "*) ;; *) false ;; esac; } # whether it is wanted
 run=$build/bin/recon-run
 compare=$build/tests/gpu/compare
@@ -127,7 +127,32 @@ scenes() {
 }
 part scenes && scenes
 
-# 7. meshes and points: the same bytes as the host's and the plain form's
+# 7. meshes and clouds that were measured, whole and broken ones: the same files, status and messages
+# same PIPELINE FILE
+same() {
+    for device in cpu cuda; do
+        rm -rf "$out/same-$device"
+        "$run" --pipeline "$1" --dataset "$2" --device $device --out "$out/same-$device" >/dev/null 2>"$out/log"
+        echo "status $?" >"$out/same-$device.txt"
+        sed '/^step /,$d' "$out/log" >>"$out/same-$device.txt" # its messages
+        [ ! -d "$out/same-$device" ] || (cd "$out/same-$device" && find . -type f -exec cksum {} + | sort) >>"$out/same-$device.txt"
+    done
+    diff "$out/same-cpu.txt" "$out/same-cuda.txt" >"$out/log" 2>&1
+    row "$(basename "$2") $(basename "$1" .conf)" $? "$(head -n 1 "$out/same-cuda.txt"), $(wc -l <"$out/same-cuda.txt") lines $(sed -n 2p "$out/log" | cut -c1-160)"
+}
+scans() {
+    for file in "$data"/meshes/*.obj "$data"/meshes-broken/*.o??; do
+        [ -f "$file" ] || continue
+        same mesh-clean "$file"
+        same "$here/mesh.conf" "$file"
+    done
+    for file in "$data"/pointclouds/*.*; do
+        case $file in *.ply | *.pcd | *.xyz) same points-to-voxels "$file" ;; esac
+    done
+}
+part scans && scans
+
+# 8. meshes and points: the same bytes as the host's and the plain form's
 agree=$build/tests/gpu/agree
 if part agree || part sanitizers; then
     [ -x "$agree" ] || make -C "$build" tests/gpu/agree >"$out/make.log" 2>&1 || { echo "cannot build $agree" >&2; exit 70; }
@@ -140,7 +165,7 @@ for other in cpu ref; do
     cat "$out/agree-$other.txt"
 done
 
-# 8. NVIDIA's checker, where it is: memory, what was never written, races in shared memory. Five at once, each on processors of its own;
+# 9. NVIDIA's checker, where it is: memory, what was never written, races in shared memory. Five at once, each on processors of its own;
 # the races take longest, some five minutes.
 checker=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 # check TOOL CPUS PART...: each part's lines into OUT/TOOL-PART.txt, its status into OUT/TOOL-PART.rc
@@ -176,7 +201,7 @@ sanitizers() {
 }
 part sanitizers && sanitizers
 
-# 9. times: the kitchen at 2 cm, five times in one process
+# 10. times: the kitchen at 2 cm, five times in one process
 for device in cuda cpu; do
     part times || break
     n=5; [ $device = cpu ] && n=2
