@@ -4,6 +4,8 @@
 #include "data/data.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static uint64_t meminfo_available(void)
 {
@@ -65,11 +67,26 @@ static uint64_t cgroup_left(void)
     return least;
 }
 
+/* By how much the address space may still grow (ulimit -v). */
+static uint64_t space_left(void)
+{
+    struct rlimit limit;
+    struct str t = { 0 };
+    uint64_t used;
+
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY || file_read("/proc/self/statm", 4096, &t, NULL))
+        return UINT64_MAX;
+    used = strtoull(t.s, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+    str_release(&t);
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
 uint64_t plan_memory_free(void)
 {
-    uint64_t a = meminfo_available(), b = cgroup_left();
+    uint64_t a = meminfo_available(), b = cgroup_left(), c = space_left();
 
-    return a < b ? a : b;
+    a = a < b ? a : b;
+    return a < c ? a : c;
 }
 
 static void *take(void *ctx, uint64_t bytes)

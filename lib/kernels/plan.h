@@ -10,8 +10,8 @@ KERN_BEGIN
 
 /* ---- memory ---- */
 
-/* Host memory that this process may still take: the least of MemAvailable and what its control group
- * leaves. */
+/* Host memory that this process may still take: the least of MemAvailable and what its control groups
+ * and its limit of address space leave. */
 uint64_t plan_memory_free(void);
 /* Refuses (65, volume-too-big) when need is above nine tenths of free_bytes; dim and each are for the
  * message. */
@@ -56,6 +56,12 @@ uint64_t fuse_block_bytes(const struct fuse_plan *plan, uint64_t n);
 int fuse_wants_survey(const struct fuse_plan *plan, uint64_t besides, uint64_t free_bytes);
 /* Whether blocks are taken, n of which were found: unless 'auto' may take the dense form and that is not larger. */
 int fuse_takes_blocks(const struct fuse_plan *plan, uint64_t n, uint64_t besides, uint64_t free_bytes);
+/* The same, and whether frames that were kept stay: they go where the volume would not fit beside them. besides: bytes beside the volume
+ * without them and with them. */
+struct fuse_form {
+    int blocks, keep;
+};
+struct fuse_form fuse_choose(const struct fuse_plan *plan, uint64_t n, const uint64_t besides[2], uint64_t free_bytes);
 /* Refuses (65, volume-too-big) when n blocks need more than nine tenths of free_bytes. */
 int fuse_blocks_fit(struct recon_ctx *ctx, uint64_t n, uint64_t need, uint64_t free_bytes, const char *where);
 /* plan_volume_fits() for the dense form, with the other as a remedy. */

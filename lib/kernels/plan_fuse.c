@@ -135,6 +135,16 @@ int fuse_takes_blocks(const struct fuse_plan *p, uint64_t n, uint64_t besides, u
     return p->layout != FUSE_AUTO || dense > fuse_block_bytes(p, n) || dense + besides > free_bytes / 10 * 9;
 }
 
+struct fuse_form fuse_choose(const struct fuse_plan *p, uint64_t n, const uint64_t besides[2], uint64_t free_bytes)
+{
+    struct fuse_form f = { .keep = 1 };
+
+    f.blocks = fuse_takes_blocks(p, n, besides[1], free_bytes);
+    if ((f.blocks ? fuse_block_bytes(p, n) : fuse_bytes(p)) + besides[1] <= free_bytes / 10 * 9)
+        return f;
+    return (struct fuse_form){ .blocks = fuse_takes_blocks(p, n, besides[0], free_bytes) };
+}
+
 int fuse_blocks_fit(struct recon_ctx *ctx, uint64_t n, uint64_t need, uint64_t free_bytes, const char *where)
 {
     char a[24], b[24];

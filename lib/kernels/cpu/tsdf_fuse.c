@@ -300,9 +300,16 @@ static void release(struct fusing *x)
     x->ctx->host->free(x->ctx, x->scratch);
 }
 
-static void choose(struct fusing *x, uint64_t besides, uint64_t free_bytes)
+/* Which form, and whether the frames stay. */
+static void choose(struct fusing *x, uint64_t free_bytes)
 {
-    if (!fuse_takes_blocks(&x->plan, found(x), besides, free_bytes))
+    uint64_t besides[] = { batches_bytes(&x->plan, x->frames, false), batches_bytes(&x->plan, x->frames, x->keep) };
+    struct fuse_form form = fuse_choose(&x->plan, found(x), besides, free_bytes);
+
+    x->keep = x->keep && form.keep;
+    while (!x->keep && x->batches > 1)
+        x->ctx->host->free(x->ctx, x->batch[--x->batches].memory);
+    if (!form.blocks)
         return;
     x->t.blocks = &x->grid;
     x->t.samples = found(x) * FUSE_BLOCK * FUSE_BLOCK * FUSE_BLOCK;
@@ -319,10 +326,10 @@ static int prepare(struct fusing *x)
     if (!fuse_wants_survey(&x->plan, besides, free_bytes))
         return fuse_fits(x->ctx, &x->plan, fuse_bytes(&x->plan) + besides, free_bytes, "host");
     x->keep = x->keep && keeps(&x->plan, x->frames, free_bytes);
-    besides = batches_bytes(&x->plan, x->frames, x->keep);
     if (survey(x))
         return -1;
-    choose(x, besides, free_bytes);
+    choose(x, free_bytes);
+    besides = batches_bytes(&x->plan, x->frames, x->keep);
     return x->t.blocks ? fuse_blocks_fit(x->ctx, found(x), fuse_block_bytes(&x->plan, found(x)) + besides, free_bytes, "host") : 0;
 }
 
@@ -353,7 +360,7 @@ static int count(struct fusing *x)
     if (survey(x))
         return -1;
     x->keep = keeps(&x->plan, f, free_bytes);
-    choose(x, batches_bytes(&x->plan, f, x->keep), free_bytes);
+    choose(x, free_bytes);
     return f->rewind(x->frames);
 }
 

@@ -8,6 +8,8 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include "kernels/blocks.h"
 #include "kernels/plan.h"
 #include "kernels/test/made.h"
@@ -22,7 +24,7 @@ struct shots {
     float depth[FRAMES][W * H];
     uint8_t rgb[FRAMES][3 * W * H];
     double pose[FRAMES][16];
-    int n, given;
+    int n, given, rewinds;
 };
 
 static int shots_next(struct recon_frames *self, struct recon_frame *ret)
@@ -38,7 +40,10 @@ static int shots_next(struct recon_frames *self, struct recon_frame *ret)
 
 static int shots_rewind(struct recon_frames *self)
 {
-    ((struct shots *)self->impl)->given = 0;
+    struct shots *s = self->impl;
+
+    s->given = 0;
+    s->rewinds++;
     return 0;
 }
 
@@ -380,6 +385,75 @@ static void auto_takes_blocks(void **state)
     free(q);
 }
 
+/* How much the address space has, and what it may have; 0: as much as it likes. */
+static uint64_t space_taken(void)
+{
+    struct str t = { 0 };
+    uint64_t pages;
+
+    assert_int_equal(file_read("/proc/self/statm", 4096, &t, NULL), 0);
+    pages = strtoull(t.s, NULL, 10);
+    str_release(&t);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void limit_space(uint64_t more)
+{
+    struct rlimit limit;
+
+    assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
+    limit.rlim_cur = more ? space_taken() + more : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+/* Frames stay between the two turns where they may, but not in the place of the volume. */
+static void kept_frames_give_way(void **state)
+{
+    static const double box[6] = { -2, 2.1, -2, 2.1, -2, 2.1 };
+    struct recon_value *p = test_params(test_kernel(cpu, FUSE_NAME));
+    struct recon_volume v, w;
+    struct recon_frames f;
+    struct recon_cost most = { 0 };
+    struct shots *s = noise(&f);
+    struct test_ctx t;
+    uint64_t need, peak;
+
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    skip();
+#endif
+    test_ctx_init(&t, NULL, NULL, 2);
+    p[FUSE_BOUNDS].v = box;
+    p[FUSE_BOUNDS].n = 6;
+    p[FUSE_VOXEL].f = 0.01;
+    v = fuse(&t, cpu, &f, p, FUSE_BLOCKS);
+    assert_int_equal(s->rewinds, 1); /* before it */
+    need = v.blocks * 17 * 4096;
+    assert_true(need > 50 << 20);
+    f.count = (uint32_t)(need / 4 / (W * H * 7)); /* so many are told, a fourth of the volume; with it they do not fit */
+    t.peak = t.bytes;
+    limit_space(need / 20 * 27);
+    w = fuse(&t, cpu, &f, p, FUSE_BLOCKS);
+    peak = t.peak;
+    assert_int_equal(s->rewinds, 3);
+    assert_int_equal(w.blocks, v.blocks);
+    assert_memory_equal(w.tsdf, v.tsdf, 4 * 4096 * v.blocks);
+    assert_memory_equal(w.rgb, v.rgb, 3 * 4096 * v.blocks);
+    test_slot_free(&t, RECON_VOLUME, &w);
+    p[FUSE_LAYOUT].i = FUSE_BLOCKS;
+    assert_int_equal(f.rewind(&f), 0);
+    assert_int_equal(test_kernel(cpu, FUSE_NAME)->bound(&t.ctx, (const void *[]){ &f, NULL }, p, &most), 0);
+    assert_true(peak <= t.bytes + most.host_bytes + 8 * 4096);
+    limit_space(need / 10 * 9); /* the volume alone is too large */
+    assert_int_equal(test_kernel(cpu, FUSE_NAME)->run(&t.ctx, (const void *[]){ &f, NULL }, p, (void *[]){ &w, NULL }, &most), -1);
+    assert_string_equal(t.rule, "volume-too-big");
+    limit_space(0);
+    test_slot_free(&t, RECON_VOLUME, &v);
+    assert_int_equal(t.live, 0);
+    free(s);
+    free(p);
+}
+
 /* ---- pictures ---- */
 
 static void pictures(void **state)
@@ -425,7 +499,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_dense), cmocka_unit_test(blocks_are_the_reference), cmocka_unit_test(meanings),
-        cmocka_unit_test(auto_takes_blocks), cmocka_unit_test(pictures),
+        cmocka_unit_test(auto_takes_blocks), cmocka_unit_test(kept_frames_give_way), cmocka_unit_test(pictures),
     };
 
     cpu = test_module("cpu");
