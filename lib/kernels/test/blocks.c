@@ -385,6 +385,8 @@ static void auto_takes_blocks(void **state)
     free(q);
 }
 
+#ifndef __SANITIZE_ADDRESS__ /* which keeps what is freed, and so runs into the limit */
+
 /* How much the address space has, and what it may have; 0: as much as it likes. */
 static uint64_t space_taken(void)
 {
@@ -419,9 +421,6 @@ static void kept_frames_give_way(void **state)
     uint64_t need, peak;
 
     (void)state;
-#ifdef __SANITIZE_ADDRESS__
-    skip();
-#endif
     test_ctx_init(&t, NULL, NULL, 2);
     p[FUSE_BOUNDS].v = box;
     p[FUSE_BOUNDS].n = 6;
@@ -453,6 +452,7 @@ static void kept_frames_give_way(void **state)
     free(s);
     free(p);
 }
+#endif
 
 /* ---- pictures ---- */
 
@@ -499,7 +499,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_dense), cmocka_unit_test(blocks_are_the_reference), cmocka_unit_test(meanings),
-        cmocka_unit_test(auto_takes_blocks), cmocka_unit_test(kept_frames_give_way), cmocka_unit_test(pictures),
+        cmocka_unit_test(auto_takes_blocks), cmocka_unit_test(pictures),
+#ifndef __SANITIZE_ADDRESS__
+        cmocka_unit_test(kept_frames_give_way),
+#endif
     };
 
     cpu = test_module("cpu");
