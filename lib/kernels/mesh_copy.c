@@ -96,7 +96,8 @@ int mesh_grow_extra(struct recon_ctx *ctx, const struct recon_mesh *m, const str
     if (mesh_extra_grow(m, more->run, more->runs, &alloc, ret, &left, &fault))
         return fault.err.code == CODE_MEMORY ? -1 : ctx->host->fail(ctx, fault.err.code, NULL, "mesh", "%s", fault.err.text); /* alloc has told it */
     if (left)
-        ctx->host->log(ctx, RECON_WARN, NULL, "mesh", "further properties of faces are left out: more faces come in than there were polygons, or they are not one row a polygon");
+        ctx->host->log(ctx, RECON_WARN, NULL, "mesh", "further properties of faces are left out: more faces come in than there were polygons, "
+                            "or they are not one row a polygon");
     return 0;
 }
 

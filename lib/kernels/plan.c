@@ -104,12 +104,17 @@ struct data_alloc ctx_alloc(struct recon_ctx *ctx)
     return (struct data_alloc){ take, give_back, ctx };
 }
 
+int plan_fits(uint64_t need, uint64_t free_bytes)
+{
+    return need <= free_bytes / 10 * 9;
+}
+
 int plan_volume_fits(struct recon_ctx *ctx, const uint32_t dim[3], uint64_t need, uint64_t free_bytes,
                      const char *where)
 {
     char a[24], b[24];
 
-    if (need <= free_bytes / 10 * 9)
+    if (plan_fits(need, free_bytes))
         return 0;
     return ctx->host->fail(
         ctx, CODE_DATA, "volume-too-big", "volume",

@@ -13,8 +13,9 @@ KERN_BEGIN
 /* Host memory that this process may still take: the least of MemAvailable and what its control groups
  * and its limit of address space leave. */
 uint64_t plan_memory_free(void);
-/* Refuses (65, volume-too-big) when need is above nine tenths of free_bytes; dim and each are for the
- * message. */
+/* Whether so many bytes may be taken of those that are free: nine tenths may. */
+int plan_fits(uint64_t need, uint64_t free_bytes);
+/* Refuses (65, volume-too-big) what does not fit; dim and where are for the message. */
 int plan_volume_fits(struct recon_ctx *ctx, const uint32_t dim[3], uint64_t need, uint64_t free_bytes,
                      const char *where);
 
@@ -54,15 +55,13 @@ uint64_t fuse_bytes(const struct fuse_plan *plan);
 uint64_t fuse_block_bytes(const struct fuse_plan *plan, uint64_t n);
 /* Whether the frames are gone through to find the blocks before they are fused. besides: bytes that the run holds beside the volume. */
 int fuse_wants_survey(const struct fuse_plan *plan, uint64_t besides, uint64_t free_bytes);
-/* Whether blocks are taken, n of which were found: unless 'auto' may take the dense form and that is not larger. */
-int fuse_takes_blocks(const struct fuse_plan *plan, uint64_t n, uint64_t besides, uint64_t free_bytes);
-/* The same, and whether frames that were kept stay: they go where the volume would not fit beside them. besides: bytes beside the volume
- * without them and with them. */
+/* What a fusion does once n blocks are found. blocks: it takes them, unless 'auto' may take the dense form and that is not larger; keep:
+ * frames that were kept stay, unless the volume would not fit beside them. besides: bytes beside the volume without them and with them. */
 struct fuse_form {
     int blocks, keep;
 };
 struct fuse_form fuse_choose(const struct fuse_plan *plan, uint64_t n, const uint64_t besides[2], uint64_t free_bytes);
-/* Refuses (65, volume-too-big) when n blocks need more than nine tenths of free_bytes. */
+/* Refuses (65, volume-too-big) when n blocks do not fit. */
 int fuse_blocks_fit(struct recon_ctx *ctx, uint64_t n, uint64_t need, uint64_t free_bytes, const char *where);
 /* plan_volume_fits() for the dense form, with the other as a remedy. */
 int fuse_fits(struct recon_ctx *ctx, const struct fuse_plan *plan, uint64_t need, uint64_t free_bytes, const char *where);

@@ -125,31 +125,31 @@ int fuse_wants_survey(const struct fuse_plan *p, uint64_t besides, uint64_t free
 {
     uint64_t dense = fuse_bytes(p);
 
-    return p->layout == FUSE_BLOCKS || (p->layout == FUSE_AUTO && (dense > FUSE_SMALL || dense + besides > free_bytes / 10 * 9));
+    return p->layout == FUSE_BLOCKS || (p->layout == FUSE_AUTO && (dense > FUSE_SMALL || !plan_fits(dense + besides, free_bytes)));
 }
 
-int fuse_takes_blocks(const struct fuse_plan *p, uint64_t n, uint64_t besides, uint64_t free_bytes)
+static int takes_blocks(const struct fuse_plan *p, uint64_t n, uint64_t besides, uint64_t free_bytes)
 {
     uint64_t dense = fuse_bytes(p);
 
-    return p->layout != FUSE_AUTO || dense > fuse_block_bytes(p, n) || dense + besides > free_bytes / 10 * 9;
+    return p->layout != FUSE_AUTO || dense > fuse_block_bytes(p, n) || !plan_fits(dense + besides, free_bytes);
 }
 
 struct fuse_form fuse_choose(const struct fuse_plan *p, uint64_t n, const uint64_t besides[2], uint64_t free_bytes)
 {
     struct fuse_form f = { .keep = 1 };
 
-    f.blocks = fuse_takes_blocks(p, n, besides[1], free_bytes);
-    if ((f.blocks ? fuse_block_bytes(p, n) : fuse_bytes(p)) + besides[1] <= free_bytes / 10 * 9)
+    f.blocks = takes_blocks(p, n, besides[1], free_bytes);
+    if (plan_fits((f.blocks ? fuse_block_bytes(p, n) : fuse_bytes(p)) + besides[1], free_bytes))
         return f;
-    return (struct fuse_form){ .blocks = fuse_takes_blocks(p, n, besides[0], free_bytes) };
+    return (struct fuse_form){ .blocks = takes_blocks(p, n, besides[0], free_bytes) };
 }
 
 int fuse_blocks_fit(struct recon_ctx *ctx, uint64_t n, uint64_t need, uint64_t free_bytes, const char *where)
 {
     char a[24], b[24];
 
-    if (need <= free_bytes / 10 * 9)
+    if (plan_fits(need, free_bytes))
         return 0;
     return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume",
                            "%llu blocks of 16^3 voxels near a surface need %s of %s memory, %s are free: take a larger voxel or smaller "
@@ -160,7 +160,7 @@ int fuse_fits(struct recon_ctx *ctx, const struct fuse_plan *p, uint64_t need, u
 {
     char a[24], b[24];
 
-    if (need <= free_bytes / 10 * 9)
+    if (plan_fits(need, free_bytes))
         return 0;
     return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume",
                            "%u x %u x %u voxels need %s of %s memory, %s are free: take a larger voxel or smaller bounds, or layout 'blocks', "

@@ -126,7 +126,7 @@ uint64_t voxelize_dense_bytes(const struct voxel_plan *p)
 void voxelize_choose(struct voxel_plan *p, uint64_t free_bytes)
 {
     if (p->form == VOXELIZE_AUTO)
-        p->form = voxelize_dense_bytes(p) <= free_bytes / 10 * 9 ? VOXELIZE_DENSE : VOXELIZE_BLOCKS;
+        p->form = plan_fits(voxelize_dense_bytes(p), free_bytes) ? VOXELIZE_DENSE : VOXELIZE_BLOCKS;
 }
 
 /* The cells of a point: kaolin 0.1 those whose centres are within voxel of it. */
@@ -184,7 +184,7 @@ int voxelize_blocks_fit(struct recon_ctx *ctx, const struct voxel_plan *p, uint6
     uint64_t need = voxelize_block_bytes(p, n);
     char a[24], b[24];
 
-    if (need <= free_bytes / 10 * 9)
+    if (plan_fits(need, free_bytes))
         return 0;
     return ctx->host->fail(ctx, CODE_DATA, "volume-too-big", "volume",
                            "%llu blocks of 16^3 cells need %s of %s memory, %s are free: take larger cells, or form 'sparse'",

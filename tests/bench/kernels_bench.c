@@ -380,6 +380,9 @@ int main(int argc, char **argv)
     const char *only = "";
     bool with_volumes;
 
+    for (int i = 2; i + 1 < argc; i++)
+        if (str_eq(argv[i], "--only") && !str_eq(argv[i + 1], "volumes") && !str_eq(argv[i + 1], "meshes") && !str_eq(argv[i + 1], "arrays"))
+            argc = 0;
     if (argc < 2) {
         fprintf(stderr, "usage: %s MODULE.so [--frames CPU.so DATASET] [--repeat N] [--tflops X] [--small] [--only volumes|meshes|arrays]\n", argv[0]);
         return 64;

@@ -4,8 +4,8 @@
  *   agree A.so B.so [--small] [PART...]
  * A and B: cuda.so, cpu.so or ref.so. Each case runs twice on A and once on B. One line a kernel: how many cases, how many differ, the
  * first that does, and of a device the most memory that a case took of what was said before. --small: sizes that ref.so takes in
- * seconds and that the fake of a device (tests/fakes/cuda) bears. PART: meshes, clean, fill, simplify, points or volumes; all. Normals by angle may differ by two roundings of 1 (1.2e-7): the arc
- * tangents of two libraries differ in their last bit. Status 0 when all agree. */
+ * seconds and that the fake of a device (tests/fakes/cuda) bears. PART: meshes, clean, fill, simplify, points or volumes; all. Normals by
+ * angle may differ by two roundings of 1 (1.2e-7): the arc tangents of two libraries differ in their last bit. Status 0 when all agree. */
 #include "config.h"
 #include "agree.h"
 

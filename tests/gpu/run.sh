@@ -135,10 +135,12 @@ same() {
         "$run" --pipeline "$1" --dataset "$2" --device $device --out "$out/same-$device" >/dev/null 2>"$out/log"
         echo "status $?" >"$out/same-$device.txt"
         sed '/^step /,$d' "$out/log" >>"$out/same-$device.txt" # its messages
+        steps=$(grep -c ' cuda  ' "$out/log") # of the table
         [ ! -d "$out/same-$device" ] || (cd "$out/same-$device" && find . -type f -exec cksum {} + | sort) >>"$out/same-$device.txt"
     done
-    diff "$out/same-cpu.txt" "$out/same-cuda.txt" >"$out/log" 2>&1
-    row "$(basename "$2") $(basename "$1" .conf)" $? "$(head -n 1 "$out/same-cuda.txt"), $(wc -l <"$out/same-cuda.txt") lines $(sed -n 2p "$out/log" | cut -c1-160)"
+    said=$(head -n 1 "$out/same-cuda.txt")
+    diff "$out/same-cpu.txt" "$out/same-cuda.txt" >"$out/log" 2>&1 && { [ "$said" != 'status 0' ] || [ "$steps" -gt 0 ]; }
+    row "$(basename "$2") $(basename "$1" .conf)" $? "$said, $(wc -l <"$out/same-cuda.txt") lines, $steps steps on cuda $(sed -n 2p "$out/log" | cut -c1-160)"
 }
 scans() {
     for file in "$data"/meshes/*.obj "$data"/meshes-broken/*.o??; do

@@ -102,6 +102,22 @@ tap 0 'read again' recon-run --pipeline "$T/mesh.conf" --dataset "$T/blocks" --o
 for d in blocks again; do
     if cmp -s "$T/dense/mesh.ply" "$T/$d/mesh.ply"; then ok "the mesh of $d is the dense one"; else not_ok "the mesh of $d is the dense one"; fi
 done
+# 2100^3 samples, more than 32 bits count: in blocks the same surface as within the bounds of the room; dense, refused with its numbers
+elements() { sed -n 's/^element \([vf]\)/\1/p' "$T/$1/mesh.ply" | tr '\n' ' '; }
+tap 0 'bounds of 8 m, dense' recon-run --pipeline "$T/keep.conf" --out "$T/room" --device cpu --set fuse.layout=dense \
+    --set 'fuse.bounds=-4.0,4.0,-4.0,4.0,-4.0,4.0'
+tap 0 'bounds of 168 m, in blocks' recon-run --pipeline "$T/keep.conf" --out "$T/wide" --device cpu --set fuse.layout=blocks \
+    --set 'fuse.bounds=-84.0,84.0,-84.0,84.0,-84.0,84.0'
+case $(elements room) in 'vertex '[1-9]*' face '[1-9]*) ok 'a surface' ;; *) not_ok 'a surface' "$(elements room)" ;; esac
+[ "$(elements room)" = "$(elements wide)" ] && ok 'the same counts' || not_ok 'the same counts' "$(elements room) $(elements wide)"
+mem=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
+if [ "${mem:-0}" -lt 80000000 ]; then
+    tap 65 '... and dense' recon-run --pipeline "$T/keep.conf" --out "$T/full" --device cpu --set fuse.layout=dense \
+        --set 'fuse.bounds=-84.0,84.0,-84.0,84.0,-84.0,84.0'
+    has "$T/err" '2100 x 2100 x 2100 voxels' '... is refused with its numbers'
+else
+    skip 'memory for it'
+fi
 
 head -c 300 "$T/copy.conf" >"$T/garbage.npz"
 tap 65 'garbage' copy "$T/garbage.npz" "$T/res"

@@ -123,7 +123,9 @@ int fusing::choose(uint64_t free_bytes)
     places = feed_places(&plan, frames, free_bytes);
     if (survey())
         return -1;
-    in_blocks = fuse_takes_blocks(&plan, found, besides(places), free_bytes);
+    const uint64_t held[] = { besides(places), besides(places) }; /* frames in their places stay */
+
+    in_blocks = fuse_choose(&plan, found, held, free_bytes).blocks;
     return 0;
 }
 

@@ -169,7 +169,8 @@ int look_at_vertices(struct looking *l)
     if (edges == 0)
         return 0;
     if (!(corner = scratch.take<uint32_t>(3 * l->m->faces)) || !(fans = scratch.take<uint32_t>(vertices)) ||
-        !(set = scratch.take<uint32_t>(vertices)) || !(border = scratch.take<uint8_t>(vertices)) || cuda_topo_fans(l->ctx, &l->t, corner, fans) || cuda_count_up(l->ctx, set, vertices) ||
+        !(set = scratch.take<uint32_t>(vertices)) || !(border = scratch.take<uint8_t>(vertices)) || cuda_topo_fans(l->ctx, &l->t, corner, fans) ||
+        cuda_count_up(l->ctx, set, vertices) ||
         cuda_ok(l->ctx, cudaMemsetAsync(border, 0, vertices, queue), "cudaMemset"))
         return -1;
     count_edges<<<of_edges, THREADS, 0, queue>>>(l->t, l->counts);

@@ -375,7 +375,8 @@ int cuda_clean_orient(struct cuda_clean *c)
 
     if (c->faces == 0)
         return 0;
-    if (cuda_clean_topo(c) || !(set = meanwhile.take<uint32_t>(c->faces)) || !(turn = meanwhile.take<uint8_t>(c->faces)) || !(unsure = meanwhile.take<uint8_t>(c->faces)) ||
+    if (cuda_clean_topo(c) || !(set = meanwhile.take<uint32_t>(c->faces)) || !(turn = meanwhile.take<uint8_t>(c->faces)) ||
+        !(unsure = meanwhile.take<uint8_t>(c->faces)) ||
         !(count = meanwhile.take<uint32_t>(1)) || cuda_ok(c->ctx, cudaMemsetAsync(count, 0, 4, queue), "cudaMemset") ||
         judge_parts(c, set, turn, unsure, &parts) || (parts && ask_host(c, set, unsure, turn)))
         return -1;

@@ -288,7 +288,7 @@ int dense_many(struct recon_ctx *ctx, const grid &g, const struct recon_points *
 int dense(struct recon_ctx *ctx, const grid &g, const struct recon_points *in, struct recon_volume *v)
 {
     uint64_t n = (uint64_t)g.p.dim[0] * g.p.dim[1] * g.p.dim[2], room = cuda_memory_free(ctx);
-    bool many = n > MANY_CELLS && n < UINT32_MAX && dense_bytes(g.p.meaning, in->n, n) <= room / 10 * 9;
+    bool many = n > MANY_CELLS && n < UINT32_MAX && plan_fits(dense_bytes(g.p.meaning, in->n, n), room);
     tally *told = (tally *)cuda_pinned(ctx, sizeof(*told));
 
     v->place = RECON_DEVICE;

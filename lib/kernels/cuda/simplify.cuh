@@ -13,7 +13,8 @@ struct cuda_simplify {
     uint64_t edges;                 /* at the beginning */
     uint64_t faces, vertices;       /* that are left */
 };
-/* The mesh as the host's form has it before its first round, from in; r.most stays the caller's to set. Memory is of scratch. Waits. 0 or -1 after fail(). */
+/* The mesh as the host's form has it before its first round, from in; r.most stays the caller's to set. Memory is of scratch. Waits. 0, or
+ * -1 after fail(). */
 int cuda_simplify_prepare(struct recon_ctx *ctx, Scratch &scratch, struct cuda_simplify *s);
 uint64_t cuda_simplify_prepare_bytes(uint64_t vertices, uint64_t faces); /* at most, what stays included */
 

@@ -105,8 +105,9 @@ static void voxels(void **state)
             test_kernel(d ? ref : cpu, VOXELIZE_NAME)->bound(&t.ctx, (const void *[]){ &in, NULL }, p, &most);
             most.host_bytes += t.bytes;
             t.peak = t.bytes;
-            rc[d] = test_kernel(d ? ref : cpu, VOXELIZE_NAME)->run(&t.ctx, (const void *[]){ &in, NULL }, p,
-                                                                   (void *[]){ round & 1 ? NULL : (void *)&dense[d], round & 1 ? (void *)&sparse[d] : NULL, NULL }, &cost);
+            rc[d] = test_kernel(d ? ref : cpu, VOXELIZE_NAME)
+                        ->run(&t.ctx, (const void *[]){ &in, NULL }, p,
+                              (void *[]){ round & 1 ? NULL : (void *)&dense[d], round & 1 ? (void *)&sparse[d] : NULL, NULL }, &cost);
             if (d == 0 || !(round & 1)) /* the reference's sparse form is a dense one */
                 within(&t, VOXELIZE_NAME, &most);
         }

@@ -128,9 +128,8 @@ struct recon_module {
     const struct recon_device *device;            /* NULL for the CPU */
     const struct recon_kernel *const *kernels;    /* ends with NULL */
     /* Optional. 1: this module has no form of its kernel for such inputs and parameters (a method that works one
-     * edge after the other, say), and the runner
-     * takes the module 'cpu' for the step; what is missing goes to why. Inputs may be NULL, and their arrays stand anywhere: only
-     * the other members are to be read. */
+     * edge after the other, say), and the runner takes the module 'cpu' for the step; what is missing goes to why. Inputs may be NULL, and
+     * their arrays stand anywhere: only the other members are to be read. */
     int (*elsewhere)(struct recon_ctx *, const struct recon_kernel *, const void *const *in, const struct recon_value *params,
                      char *why, size_t size);
 };
